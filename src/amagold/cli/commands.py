@@ -1,0 +1,41 @@
+"""Every command, its options, and the module whose `run(**options)` does the work. Add a command by adding a row."""
+
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """Arguments for argparse's add_argument."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+class Command(NamedTuple):
+    """One word of the command line."""
+
+    name: str
+    summary: str
+    module: str
+    options: tuple[Option, ...]
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        "Sample the paper's double well and a real table, and draw the pictures.",
+        "amagold.demo",
+        (
+            Option(("--output",), {"default": "amagold-demo", "help": "folder for the pictures (default: amagold-demo)"}),
+            Option(("--seed",), {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"}),
+        ),
+    ),
+    Command(
+        "bench",
+        "Measure speed as ratios within one run.",
+        "amagold.bench",
+        (
+            Option(("--only",), {"nargs": "*", "default": None, "metavar": "NAME", "help": "run these benchmarks alone"}),
+            Option(("--seconds",), {"type": float, "default": 1.0, "help": "time for each measurement (default: 1)"}),
+        ),
+    ),
+)

@@ -1,0 +1,35 @@
+"""`amagold COMMAND`: parse, then hand over."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from amagold import __version__
+from amagold.cli.commands import COMMANDS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(prog="amagold", description="Exact posterior draws from minibatch gradients.")
+    parser.add_argument("--version", action="version", version=f"amagold {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for command in COMMANDS:
+        child = commands.add_parser(command.name, help=command.summary, description=command.summary)
+        for option in command.options:
+            child.add_argument(*option.names, **option.settings)
+    chosen = parser.parse_args(arguments)
+    if chosen.command is None:
+        parser.print_help()
+        return 0
+    command = next(command for command in COMMANDS if command.name == chosen.command)
+    settings = {name: value for name, value in vars(chosen).items() if name != "command"}
+    try:
+        importlib.import_module(command.module).run(**settings)
+    except ValueError as error:
+        print(f"amagold {command.name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"amagold {command.name}: interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,28 @@
+"""The Statlog heart data (UCI Machine Learning Repository, CC BY 4.0): 270 patients, 13 predictors, disease or none.
+
+The copy in `heart.csv` has named columns, ST depression in millimetres and the outcome as 0 (none) or 1 (disease).
+"""
+
+from importlib import resources
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Table(NamedTuple):
+    """Predictors with a row per example, their names, and an outcome per example."""
+
+    X: np.ndarray
+    y: np.ndarray
+    names: tuple[str, ...]
+
+
+def heart(standardise: bool = True) -> Table:
+    """The heart data; with `standardise`, each predictor has mean 0 and standard deviation 1."""
+    text = resources.files("amagold.datasets").joinpath("heart.csv").read_text()
+    header, *rows = text.splitlines()
+    values = np.array([[float(cell) for cell in row.split(",")] for row in rows])
+    predictors, outcome = values[:, :-1], values[:, -1].astype(int)
+    if standardise:
+        predictors = (predictors - predictors.mean(axis=0)) / predictors.std(axis=0)
+    return Table(predictors.astype(np.float32), outcome, tuple(header.split(",")[:-1]))

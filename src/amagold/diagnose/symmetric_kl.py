@@ -1,0 +1,24 @@
+"""Symmetric Kullback-Leibler divergence of draws from a density that is known."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def symmetric_kl(
+    draws: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray], bounds: tuple[float, float], num_bins: int = 100
+) -> float:
+    """KL(p, q) + KL(q, p) on a histogram of `num_bins` over `bounds`, for draws of one number.
+
+    The density is integrated over each bin; half a count is added to every bin, so that an empty one costs a finite amount.
+    """
+    low, high = bounds
+    edges = np.linspace(low, high, num_bins + 1)
+    # composite Simpson in each bin
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    value = lambda at: np.exp(np.asarray(log_density(at), np.float64))  # noqa: E731
+    truth = (value(edges[:-1]) + 4.0 * value(middles) + value(edges[1:])) / 6.0
+    truth = truth / truth.sum()
+    counts = np.histogram(np.clip(np.asarray(draws).ravel(), low, high), edges)[0] + 0.5
+    found = counts / counts.sum()
+    return float(np.sum((found - truth) * (np.log(found) - np.log(truth))))

@@ -1,0 +1,38 @@
+"""Sums that stay right for ten million float32 terms, without asking the user for global float64."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Wide(NamedTuple):
+    """A float64 number carried as two float32 numbers, so that it passes through code where float64 is switched off."""
+
+    high: jax.Array
+    low: jax.Array
+
+
+def precise_sum(values: jax.Array) -> jax.Array:
+    """The sum of all values, accumulated in float64 and returned in the values' own type."""
+    with jax.enable_x64(True):
+        return jnp.sum(values.astype(jnp.float64)).astype(values.dtype)
+
+
+def add_to(total: Wide, values: jax.Array) -> Wide:
+    """total + sum(values), accumulated in float64."""
+    with jax.enable_x64(True):
+        exact = total.high.astype(jnp.float64) + total.low.astype(jnp.float64) + jnp.sum(values.astype(jnp.float64))
+        high = exact.astype(jnp.float32)
+        return Wide(high, (exact - high.astype(jnp.float64)).astype(jnp.float32))
+
+
+def zero() -> Wide:
+    return Wide(jnp.float32(0.0), jnp.float32(0.0))
+
+
+def subtract(left: Wide, right: Wide) -> jax.Array:
+    """left - right in float64, returned as float32."""
+    with jax.enable_x64(True):
+        high = left.high.astype(jnp.float64) - right.high.astype(jnp.float64)
+        return (high + (left.low.astype(jnp.float64) - right.low.astype(jnp.float64))).astype(jnp.float32)

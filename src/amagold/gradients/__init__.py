@@ -1,0 +1,11 @@
+"""Unbiased estimators of the gradient of the energy U = -log pi.
+
+An estimator draws its randomness for a whole trajectory at once, apart from the position where it is used.
+"""
+
+from amagold.gradients.base import GradientEstimator
+from amagold.gradients.full import Full, full
+from amagold.gradients.minibatch import Minibatch, minibatch
+from amagold.gradients.noisy import Noisy, noisy
+
+__all__ = ["Full", "GradientEstimator", "Minibatch", "Noisy", "full", "minibatch", "noisy"]

@@ -1,0 +1,76 @@
+"""Run chains and bring their draws to the host."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.run.chunks import CHUNK_BYTES, Kept, run_chunks
+from amagold.samplers import Info, Sampler, State
+from amagold.target import checks
+
+
+class Draws(NamedTuple):
+    """Draws on the host, with axes (chain, draw, ...), and the states to go on from."""
+
+    position: trees.PyTree
+    info: Info
+    states: State
+
+
+def start_chains(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> State:
+    """States stacked on a leading chain axis, from positions stacked the same way."""
+    positions = trees.as_position(positions)
+    num_chains = jax.tree.leaves(positions)[0].shape[0]
+    sampler.init(jax.tree.map(lambda leaf: leaf[0], positions), key)
+    bad = np.flatnonzero(~np.asarray(jax.vmap(trees.all_finite)(positions)))
+    if bad.size:
+        raise ValueError(f"positions must be finite, got non-finite values in chain {bad[0]}; start every chain from finite numbers")
+    return jax.jit(jax.vmap(sampler.init))(positions, jax.random.split(key, num_chains))
+
+
+def run_chains(
+    sampler: Sampler,
+    key: jax.Array,
+    positions: trees.PyTree,
+    num_samples: int,
+    *,
+    num_burn_in: int = 0,
+    thin: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    report: Callable[[int], None] | None = None,
+) -> Draws:
+    """Run one chain from each position, in chunks over all host devices.
+
+    The draws depend on the key alone, not on `chunk_bytes` or the report. For one chain give positions a leading axis of 1.
+
+    Args:
+      sampler: any sampler of this library.
+      key: one key; chains and transitions derive their own from it.
+      positions: starting positions stacked on a leading chain axis.
+      num_samples: draws kept per chain.
+      num_burn_in: draws thrown away first.
+      thin: transitions per kept draw.
+      chunk_bytes: budget for what one chunk holds on a device.
+      report: called after each chunk with the number of draws done so far, burn-in included.
+    """
+    checks.whole_number("num_samples", num_samples, at_least=1, remedy="give the number of draws to keep")
+    checks.whole_number("num_burn_in", num_burn_in, at_least=0, remedy="give the number of draws to throw away, or 0")
+    checks.whole_number("thin", thin, at_least=1, remedy="give the number of transitions per kept draw")
+    start_key, run_key = jax.random.split(key)
+    states = start_chains(sampler, positions, start_key)
+    pieces: list[Kept] = []
+    done = 0
+    for count, first in ((num_burn_in, 0), (num_samples, num_burn_in * thin)):
+        pieces.clear()  # the burn-in's draws are not kept
+        for latest, kept in run_chunks(sampler, run_key, states, count, thin=thin, first=first, chunk_bytes=chunk_bytes):
+            states = latest
+            pieces.append(jax.tree.map(np.asarray, kept) if count == num_samples and first == num_burn_in * thin else kept)
+            done += kept.info.is_accepted.shape[0]
+            if report is not None:
+                report(done)
+    joined = jax.tree.map(lambda *parts: np.moveaxis(np.concatenate(parts), 0, 1), *pieces)
+    return Draws(joined.position, joined.info, jax.tree.map(jnp.asarray, states))

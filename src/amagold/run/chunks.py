@@ -1,0 +1,186 @@
+"""A chunk of transitions: its randomness drawn in one vectorised call, then a scan that only does arithmetic."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as Spec
+
+from amagold import trees
+from amagold.samplers import Info, Sampler, State
+
+CHUNK_BYTES = 32 * 2**20  # randomness, gathered rows and kept draws of one chunk on one device
+MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
+
+
+class Kept(NamedTuple):
+    """Draws as they leave a chunk, with axes (draw, chain, ...)."""
+
+    position: trees.PyTree
+    info: Info
+
+
+class Layout(NamedTuple):
+    """How a run is cut: `num_kept` draws of `thin` transitions a chunk; `late` draws inside the scan."""
+
+    num_kept: int
+    thin: int
+    late: bool
+
+
+def plan_layout(
+    sampler: Sampler, states: State, num_samples: int, thin: int, num_devices: int = 1, chunk_bytes: int = CHUNK_BYTES
+) -> Layout:
+    """Cut a run so that what a chunk holds on one device stays within the byte budget."""
+    chains = jax.tree.leaves(states.position)[0].shape[0] // num_devices
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
+
+    def randomness(key: jax.Array) -> Any:
+        drawn = sampler.draw(key, one.position)
+        return drawn, sampler.gather(drawn)
+
+    drawn_bytes = trees.num_bytes(jax.eval_shape(randomness, jax.random.key(0))) * chains
+    kept_bytes = (trees.num_bytes(one.position) + 64) * chains
+    late = drawn_bytes > chunk_bytes
+    per_transition = kept_bytes / thin + (0 if late else drawn_bytes)
+    transitions = int(max(1, min(MAX_CHUNK, chunk_bytes // max(1, per_transition), num_samples * thin)))
+    if transitions < thin:
+        return Layout(1, transitions, late)
+    return Layout(_even_cut(num_samples, transitions // thin), thin, late)
+
+
+def _even_cut(total: int, most: int) -> int:
+    """The largest chunk up to `most` that cuts `total` evenly, if one is near: every chunk then shares one compilation."""
+    most = min(total, most)
+    even = [size for size in range(most, max(1, most // 2) - 1, -1) if total % size == 0]
+    return even[0] if even else most
+
+
+def transition_keys(chain_keys: jax.Array, first: jax.Array, count: int) -> jax.Array:
+    """A key for each transition and chain, by the transition's number in the whole run: chunks do not show in the draws."""
+    numbers = first + jnp.arange(count, dtype=jnp.uint32)
+    return jax.vmap(lambda number: jax.vmap(lambda key: jax.random.fold_in(key, number))(chain_keys))(numbers)
+
+
+def _summarise(infos: Info) -> Info:
+    """One Info for the transitions between two kept draws: the last ratio, mean acceptance, any divergence, all examples."""
+    return Info(
+        is_accepted=infos.is_accepted[-1],
+        acceptance_rate=infos.acceptance_rate.mean(axis=0),
+        log_ratio=infos.log_ratio[-1],
+        is_divergent=infos.is_divergent.any(axis=0),
+        num_gradient_examples=infos.num_gradient_examples.sum(axis=0),
+        num_energy_examples=infos.num_energy_examples.sum(axis=0),
+        label=infos.label,
+    )
+
+
+def _chunk(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
+    keys = transition_keys(chain_keys, first, layout.num_kept * layout.thin)
+    keys = keys.reshape(layout.num_kept, layout.thin, *keys.shape[1:])
+
+    def draw(key: jax.Array) -> Any:
+        one = jax.tree.map(lambda leaf: leaf[0], states.position)
+        randomness = sampler.draw(key, one, late=layout.late)
+        return randomness, None if layout.late else sampler.gather(randomness)
+
+    def transition(states: State, drawn: Any) -> tuple[State, Info]:
+        if layout.late:
+            drawn = jax.vmap(draw)(drawn)
+        randomness, rows = drawn
+        return jax.vmap(sampler.advance)(states, randomness, rows)
+
+    def kept(states: State, drawn: Any) -> tuple[State, Kept]:
+        states, infos = jax.lax.scan(transition, states, drawn)
+        return states, Kept(states.position, _summarise(infos))
+
+    drawn = keys if layout.late else jax.vmap(jax.vmap(jax.vmap(draw)))(keys)
+    return jax.lax.scan(kept, states, drawn)
+
+
+@partial(jax.jit, static_argnames=("layout", "mesh"))
+def _run_chunk(
+    sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout, mesh: Mesh | None
+) -> tuple[State, Kept]:
+    if mesh is None:
+        return _chunk(sampler, chain_keys, states, first, layout)
+    chain = Spec("chain")
+    split = jax.shard_map(
+        partial(_chunk, layout=layout),
+        mesh=mesh,
+        in_specs=(Spec(), chain, chain, Spec()),
+        out_specs=(chain, Spec(None, "chain")),
+        check_vma=False,
+    )
+    return split(sampler, chain_keys, states, first)
+
+
+def chain_mesh(num_chains: int) -> Mesh | None:
+    """The devices that chains are spread over: as many as divide the number of chains; None for one."""
+    devices = jax.devices()
+    usable = max(count for count in range(1, len(devices) + 1) if num_chains % count == 0)
+    return None if usable == 1 else Mesh(np.array(devices[:usable]), ("chain",))
+
+
+def run_chunks(
+    sampler: Sampler, key: jax.Array, states: State, num_samples: int, *, thin: int = 1, first: int = 0, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[tuple[State, Kept]]:
+    """Run chains from stacked states and yield (states, kept draws) chunk by chunk.
+
+    Args:
+      key: one key; each chain and each transition derive their own from it.
+      states: `State`s stacked on a leading chain axis.
+      num_samples: draws kept per chain.
+      thin: transitions per kept draw.
+      first: the number of the first transition in the whole run, to go on where another run stopped.
+      chunk_bytes: budget for what one chunk holds on a device. It does not show in the draws.
+    """
+    num_chains = jax.tree.leaves(states.position)[0].shape[0]
+    mesh = chain_mesh(num_chains)
+    layout = plan_layout(sampler, states, num_samples, thin, 1 if mesh is None else mesh.size, chunk_bytes)
+    chain_keys = jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(num_chains, dtype=jnp.uint32))
+    if mesh is not None:
+        spread = NamedSharding(mesh, Spec("chain"))
+        chain_keys, states = jax.device_put((chain_keys, states), spread)
+        sampler = jax.device_put(sampler, NamedSharding(mesh, Spec()))
+
+    def advance(states: State, at: int, layout: Layout) -> tuple[State, Kept]:
+        return _run_chunk(sampler, chain_keys, states, jnp.uint32(at), layout, mesh)
+
+    done, at = 0, first
+    while done < num_samples:
+        if layout.thin < thin:  # one kept draw takes several chunks, each of which keeps nothing but its end
+            left = thin
+            kept = None
+            while left:
+                part = layout._replace(thin=min(left, layout.thin))
+                states, piece = advance(states, at, part)
+                kept = piece if kept is None else _join(kept, piece, thin - left, part.thin)
+                left, at = left - part.thin, at + part.thin
+            assert kept is not None
+            count = 1
+        else:
+            count = min(layout.num_kept, num_samples - done)
+            states, kept = advance(states, at, layout._replace(num_kept=count))
+            at += count * thin
+        done += count
+        yield states, kept
+
+
+def _join(earlier: Kept, later: Kept, before: int, now: int) -> Kept:
+    """The later piece, with its Info covering the earlier one too."""
+    both = [earlier.info.acceptance_rate * before, later.info.acceptance_rate * now]
+    info = Info(
+        is_accepted=later.info.is_accepted,
+        acceptance_rate=(both[0] + both[1]) / (before + now),
+        log_ratio=later.info.log_ratio,
+        is_divergent=earlier.info.is_divergent | later.info.is_divergent,
+        num_gradient_examples=earlier.info.num_gradient_examples + later.info.num_gradient_examples,
+        num_energy_examples=earlier.info.num_energy_examples + later.info.num_energy_examples,
+        label=later.info.label,
+    )
+    return Kept(later.position, info)

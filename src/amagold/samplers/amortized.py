@@ -1,0 +1,206 @@
+"""Amortized Metropolis adjustment (Section 4 of the paper): T steps of any proposal, corrected once.
+
+One transition is `advance(state, draw(key), gather(...))`: the randomness is drawn apart from its use, so that it can be
+drawn in bulk, fed backwards by a test, or told to a data loader ahead of time.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.acceptance import Acceptance, full
+from amagold.gradients import GradientEstimator, Minibatch
+from amagold.gradients import full as full_gradient
+from amagold.randomness import draw_steps
+from amagold.target import Target, checks
+from amagold.trajectory.densities import from_densities, without_densities
+from amagold.trajectory.loop import run_trajectory
+from amagold.trajectory.phase import Phase, Proposal
+
+INT32_MAX = 2**31 - 1
+
+
+class State(NamedTuple):
+    """What the next transition needs."""
+
+    position: trees.PyTree  # theta
+    momentum: trees.PyTree  # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
+    memory: Any  # what the test remembers of the position
+
+
+class Randomness(NamedTuple):
+    """Everything random about one transition; nothing here depends on the state."""
+
+    momentum: trees.PyTree  # empty when the momentum is kept
+    noise: Any  # the proposal's noise, steps on the leading axis
+    batches: Any  # the gradient estimator's draws, steps on the leading axis
+    test: Any  # the uniform number of the test
+
+
+@trees.record(static=("label",))
+class Info:
+    """Diagnostics of one transition. `label` says whether the sampler that made it is exact or biased."""
+
+    is_accepted: jax.Array
+    acceptance_rate: jax.Array  # min(1, a)
+    log_ratio: jax.Array  # log a = U(theta) - U(theta*) + rho
+    is_divergent: jax.Array  # the ratio was NaN, infinite or hopeless; the proposal was rejected
+    num_gradient_examples: jax.Array
+    num_energy_examples: jax.Array
+    label: str
+
+
+@trees.record(static=("num_steps", "resample_momentum"))
+class Sampler:
+    """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three parts of a step.
+
+    The record is a pytree: pass it to your own jitted functions as an argument, and a new step size, friction or mass does
+    not recompile them, nor is the data baked into them.
+    """
+
+    target: Target
+    proposal: Proposal
+    gradient: GradientEstimator
+    acceptance: Acceptance
+    num_steps: int
+    resample_momentum: bool
+
+    @property
+    def label(self) -> str:
+        """Whether draws are exact in the limit: "exact", "biased", or "approximate" with its error."""
+        return self.acceptance.label
+
+    def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
+        """The state at a position. A kept momentum starts from its stationary law if a key is given, else from zero."""
+        position = trees.as_position(position)
+        self.target.check(position)
+        self.proposal.check(position)
+        momentum: trees.PyTree = ()
+        if not self.resample_momentum:
+            momentum = self.proposal.draw_momentum(jax.random.key(0) if key is None else key, position)
+            momentum = momentum if key is not None else jax.tree.map(jnp.zeros_like, momentum)
+        state = State(position, momentum, _remember(self, position))
+        if trees.is_concrete(state.memory) and not all(bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)):
+            raise ValueError("position must have a finite log density, got one that is not; start where the density is positive")
+        return state
+
+    def step(self, key: jax.Array, state: State, batches: trees.PyTree = None) -> tuple[State, Info]:
+        """One transition. `batches` is for plan="external": T batches of rows, stacked on a leading axis."""
+        return _step(self, key, state, batches)
+
+    def draw(self, key: jax.Array, position: trees.PyTree, late: bool = False) -> Randomness:
+        """All randomness of one transition. Only shapes and types of the position are read.
+
+        With `late`, large noise stays a key until its step; the bits are the same.
+        """
+        momentum_key, noise_key, batch_key, test_key = jax.random.split(key, 4)
+        momentum = self.proposal.draw_momentum(momentum_key, position) if self.resample_momentum else ()
+        noise = draw_steps(self.proposal.draw, noise_key, position, self.num_steps, late)
+        batches = self.gradient.draw(batch_key, self.target, position, self.num_steps, late)
+        return Randomness(momentum, noise, batches, self.acceptance.draw(test_key))
+
+    def gather(self, randomness: Randomness, batches: trees.PyTree = None) -> Any:
+        """The rows that the transition's minibatches name, steps on the leading axis."""
+        if isinstance(self.gradient, Minibatch) and self.gradient.is_external:
+            return self.gradient.arrange(randomness.batches, _checked(self, batches))
+        return self.gradient.gather(self.target, randomness.batches)
+
+    def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
+        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""
+        origin = Phase(state.position, randomness.momentum if self.resample_momentum else state.momentum)
+
+        def gradient(position: trees.PyTree, step_rows: Any) -> trees.PyTree:
+            if rows is None:
+                step_rows = self.gradient.gather(self.target, step_rows)
+            return self.gradient.estimate(self.target, position, step_rows)
+
+        named = randomness.batches if rows is None else rows
+        end, work, calls = run_trajectory(self.proposal, origin, randomness.noise, named, gradient, self.num_steps)
+        decision = self.acceptance.decide(self.target, randomness.test, state.memory, end.position, work)
+
+        # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
+        turned = self.proposal.reverse(origin)
+        accepted = State(end.position, () if self.resample_momentum else end.momentum, decision.memory)
+        rejected = State(turned.position, () if self.resample_momentum else turned.momentum, state.memory)
+        state = trees.where(decision.is_accepted, accepted, rejected)
+
+        acceptance_rate = jnp.where(jnp.isfinite(decision.log_ratio), jnp.exp(jnp.minimum(decision.log_ratio, 0.0)), 0.0)
+        info = Info(
+            is_accepted=decision.is_accepted,
+            acceptance_rate=acceptance_rate,
+            log_ratio=decision.log_ratio,
+            is_divergent=decision.is_divergent,
+            num_gradient_examples=_count(self.num_steps * calls * self.gradient.num_examples(self.target)),
+            num_energy_examples=_count(self.acceptance.num_examples(self.target)),
+            label=self.label,
+        )
+        return state, info
+
+
+def amortized(
+    target: Target,
+    proposal: Any,
+    num_steps: int = 10,
+    gradient: GradientEstimator | None = None,
+    acceptance: Acceptance | None = None,
+    resample_momentum: bool = True,
+) -> Sampler:
+    """T steps of any proposal, corrected once by a Metropolis-Hastings test (eq. 3 and eq. 6 of the paper).
+
+    Args:
+      target: what to sample from.
+      proposal: one stochastic step with tractable densities. With `draw`, `propose` and `log_density` on positions it is
+        corrected by the reversible form; with `reverse`, `draw_momentum` and `log_momentum` too, on phases, by the
+        skew-reversible form; one that knows its own work has `step`. `amagold.trajectory` has examples.
+      num_steps: T.
+      gradient: how grad U is estimated; None is the exact gradient.
+      acceptance: the test; None is the exact test over all data.
+      resample_momentum: draw the momentum afresh for every transition (reversible), or keep it and negate it on rejection.
+    """
+    gradient = full_gradient() if gradient is None else gradient
+    acceptance = full() if acceptance is None else acceptance
+    checks.whole_number("num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test")
+    gradient.check(target, int(num_steps))
+    if acceptance.label == "exact" and not gradient.keeps_exactness:
+        raise ValueError(
+            "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
+            "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
+        )
+    chosen = from_densities(proposal) if acceptance.uses_work else without_densities(proposal)
+    return Sampler(target, chosen, gradient, acceptance, int(num_steps), bool(resample_momentum))
+
+
+@jax.jit
+def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree) -> tuple[State, Info]:
+    randomness = sampler.draw(key, state.position, late=True)
+    rows = None if batches is None and not _is_external(sampler) else sampler.gather(randomness, batches)
+    return sampler.advance(state, randomness, rows)
+
+
+@jax.jit
+def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
+    return sampler.acceptance.remember(sampler.target, position)
+
+
+def _is_external(sampler: Sampler) -> bool:
+    return isinstance(sampler.gradient, Minibatch) and sampler.gradient.is_external
+
+
+def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
+    """The outside loader's batches, if they have the form the trajectory needs."""
+    leading = (sampler.num_steps, sampler.gradient.batch_size)  # type: ignore[attr-defined]
+    wanted = jax.tree.map(lambda leaf: (*leading, *leaf.shape[1:]), sampler.target.data)  # type: ignore[union-attr]
+    found = jax.tree.map(jnp.shape, batches)
+    if batches is None or found != wanted:
+        raise ValueError(
+            f"batches must hold num_steps x batch_size rows of every data array with plan='external': shapes {wanted}, got "
+            f"{'none' if batches is None else found}; stack the next {sampler.num_steps} batches of the loader"
+        )
+    return batches
+
+
+def _count(examples: int) -> jax.Array:
+    """A count as an array; as a float where it would overflow an int32."""
+    return jnp.int32(examples) if examples <= INT32_MAX else jnp.float32(examples)

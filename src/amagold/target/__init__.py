@@ -1,0 +1,8 @@
+"""What is sampled from. One definition feeds the gradient and the test, so that they cannot disagree."""
+
+from amagold.target.density import Density
+from amagold.target.posterior import Posterior
+
+Target = Posterior | Density
+
+__all__ = ["Density", "Posterior", "Target"]

@@ -1,0 +1,64 @@
+"""Sentences for bad input: which argument, what was wrong, what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+
+
+def returns_one_number(name: str, function: Callable[..., Any], *arguments: Any, remedy: str) -> None:
+    """Raise unless `function(*arguments)` has the shape of one floating-point number. Nothing is computed."""
+    result = jax.eval_shape(function, *arguments)
+    shape = getattr(result, "shape", None)
+    if shape != ():
+        found = f"shape {shape}" if shape is not None else type(result).__name__
+        raise ValueError(f"{name} must return one number, got {found}; {remedy}")
+    if not jnp.issubdtype(result.dtype, jnp.floating):
+        raise ValueError(f"{name} must return a floating-point number, got {result.dtype}; {remedy}")
+
+
+def position_is_usable(target: Any, position: trees.PyTree) -> None:
+    """Raise when a chain cannot start here: not finite, outside the domain, or of zero density."""
+    if not trees.is_concrete(position):
+        return
+    for path, leaf in jax.tree_util.tree_leaves_with_path(position):
+        bad = int(np.sum(~np.isfinite(np.asarray(leaf))))
+        if bad:
+            name = f"position{jax.tree_util.keystr(path)}"
+            raise ValueError(f"{name} must be finite, got {bad} non-finite value(s); start the chain from finite numbers")
+    if target.domain is not None:
+        returns_a_truth_value(target.domain, position)
+        inside = target.is_inside(position)
+        if trees.is_concrete(inside) and not bool(inside):
+            raise ValueError("position must lie inside the target's domain, but domain(position) is False; start inside it")
+
+
+def returns_a_truth_value(domain: Callable[..., Any], position: trees.PyTree) -> None:
+    """Raise unless `domain(position)` is one boolean."""
+    result = jax.eval_shape(domain, position)
+    if getattr(result, "shape", None) != () or result.dtype != jnp.bool_:
+        found = f"shape {result.shape} of {result.dtype}" if hasattr(result, "shape") else type(result).__name__
+        raise ValueError(f"domain must return one boolean, got {found}; reduce it with jnp.all(...)")
+
+
+def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None, remedy: str) -> None:
+    """Raise unless `value` is one finite number within its bound. Traced values pass: their value is not known yet."""
+    if not trees.is_concrete(value):
+        return
+    try:
+        figure = float(np.asarray(value))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be one number, got {value!r}; {remedy}") from None
+    if not np.isfinite(figure) or (above is not None and figure <= above) or (at_least is not None and figure < at_least):
+        bound = f"above {above:g}" if above is not None else f"at least {at_least:g}" if at_least is not None else "finite"
+        raise ValueError(f"{name} must be a finite number {bound}, got {figure:g}; {remedy}")
+
+
+def whole_number(name: str, value: Any, *, at_least: int, remedy: str) -> None:
+    """Raise unless `value` is an integer of at least `at_least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}; {remedy}")

@@ -1,0 +1,34 @@
+"""A target without data: a log density that is computed whole."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.target import checks
+
+
+@trees.record(static=("log_density", "domain"))
+class Density:
+    """pi(theta) proportional to exp(log_density(theta)) on the domain.
+
+    Args:
+      log_density: position -> one number, up to a constant.
+      domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
+    """
+
+    log_density: Callable[[trees.PyTree], jax.Array]
+    domain: Callable[[trees.PyTree], jax.Array] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.log_density):
+            raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
+
+    def check(self, position: trees.PyTree) -> None:
+        """Raise with a clear sentence when the target or the start cannot be used."""
+        checks.returns_one_number("log_density", self.log_density, position, remedy="sum over its parts with jnp.sum")
+        checks.position_is_usable(self, position)
+
+    def is_inside(self, position: trees.PyTree) -> jax.Array:
+        return jnp.bool_(True) if self.domain is None else self.domain(position)

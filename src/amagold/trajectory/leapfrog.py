@@ -1,0 +1,63 @@
+"""AMAGOLD's proposal: the time-symmetric stochastic leapfrog step (Section 5 of the paper).
+
+| symbol | name |
+|---|---|
+| theta | position |
+| r = M^(1/2) p | p: the standardised momentum, N(0, I) |
+| epsilon | step_size |
+| beta | friction |
+| M (sigma^2 I in the paper), M^-1 = W^T W | mass |
+| eta = 2 sqrt(epsilon beta) M^(1/2) xi | xi: noise, N(0, I) |
+| rho | the sum of work |
+"""
+
+import jax
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.trajectory.mass import Mass
+from amagold.trajectory.phase import Gradient, Phase
+
+
+@trees.record()
+class Leapfrog:
+    """Half drift, one kick with friction and noise, half drift. Skew-reversible under negation of the momentum."""
+
+    step_size: jax.Array | float
+    friction: jax.Array | float
+    mass: Mass
+
+    def check(self, position: trees.PyTree) -> None:
+        self.mass.check(position)
+
+    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
+        return trees.normal_like(key, position, shape)
+
+    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
+        return trees.normal_like(key, position)
+
+    def reverse(self, phase: Phase) -> Phase:
+        return Phase(phase.position, trees.negate(phase.momentum))
+
+    def step(self, phase: Phase, noise: trees.PyTree, gradient: Gradient) -> tuple[Phase, jax.Array]:
+        # b = epsilon beta
+        decay = self.step_size * self.friction
+        # theta_0 = theta + (1/2) epsilon M^-1 r
+        middle = self._drift(phase.position, phase.momentum)
+        # W grad U~_t(theta_0): this one gradient feeds the update and the work
+        force = self.mass.force(gradient(middle))
+
+        # r* = ((1 - b) r - epsilon grad U~_t(theta_0) + N(0, 4 b M)) / (1 + b)
+        def kick(momentum: jax.Array, push: jax.Array, error: jax.Array) -> jax.Array:
+            moved = (1.0 - decay) * momentum - self.step_size * push + 2.0 * jnp.sqrt(decay) * error
+            return (moved / (1.0 + decay)).astype(momentum.dtype)
+
+        momentum = jax.tree.map(kick, phase.momentum, force, noise)
+        # rho += (1/2) epsilon grad U~_t(theta_0)^T M^-1 (r + r*)
+        work = 0.5 * self.step_size * trees.dot(force, trees.add(phase.momentum, momentum))
+        # theta* = theta_0 + (1/2) epsilon M^-1 r*
+        return Phase(self._drift(middle, momentum), momentum), work
+
+    def _drift(self, position: trees.PyTree, momentum: trees.PyTree) -> trees.PyTree:
+        velocity = self.mass.velocity(momentum)
+        return jax.tree.map(lambda at, by: (at + 0.5 * self.step_size * by).astype(at.dtype), position, velocity)

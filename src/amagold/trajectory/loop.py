@@ -1,0 +1,41 @@
+"""Run a proposal for T steps and add up its work."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.randomness import resolve
+from amagold.trajectory.phase import Phase, Proposal
+
+StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]  # (position, the step's rows) -> grad U~_t(position)
+
+
+def run_trajectory(
+    proposal: Proposal, phase: Phase, noise: Any, rows: Any, gradient: StepGradient, num_steps: int
+) -> tuple[Phase, jax.Array, int]:
+    """The phase after `num_steps` steps, the work of all of them, and the gradients that one step asked for.
+
+    `noise` and `rows` have the steps on their leading axis.
+    """
+    calls = 0
+
+    def body(carry: tuple[Phase, jax.Array], step: tuple[Any, Any]) -> tuple[tuple[Phase, jax.Array], None]:
+        nonlocal calls
+        phase, total = carry
+        step_noise, step_rows = step
+        calls = 0
+
+        def step_gradient(position: trees.PyTree) -> trees.PyTree:
+            nonlocal calls
+            calls += 1
+            return gradient(position, step_rows)
+
+        step_noise = resolve(proposal.draw, step_noise, phase.position)
+        phase, work = proposal.step(phase, step_noise, step_gradient)
+        return (phase, total + work), None
+
+    (phase, work), _ = jax.lax.scan(body, (phase, jnp.float32(0.0)), (noise, rows), length=num_steps)
+    return phase, work, calls
