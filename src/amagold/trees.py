@@ -26,7 +26,9 @@ def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Clas
         traced = [name for name in names if name not in static]
 
         def flatten(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
-            return [getattr(instance, name) for name in traced], tuple(getattr(instance, name) for name in static)
+            values = tuple(getattr(instance, name) for name in static)
+            # the types too: two NamedTuples of different classes are equal when their fields are, and must not share a trace
+            return [getattr(instance, name) for name in traced], (values, tuple(map(type, values)))
 
         def flatten_with_keys(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
             leaves, values = flatten(instance)
@@ -34,7 +36,7 @@ def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Clas
 
         def unflatten(values: tuple[Any, ...], leaves: Any) -> Any:
             instance = object.__new__(cls)
-            for name, value in zip((*traced, *static), (*leaves, *values), strict=True):
+            for name, value in zip((*traced, *static), (*leaves, *values[0]), strict=True):
                 object.__setattr__(instance, name, value)
             return instance
 

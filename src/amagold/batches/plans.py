@@ -1,6 +1,7 @@
 """The plans that keep exactness, and the names of those that do not."""
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,8 @@ class Plan(Protocol):
     def draw(self, key: jax.Array, num_steps: int, batch_size: int, num_examples: int) -> jax.Array: ...
 
 
-class Iid(NamedTuple):
+@dataclass(frozen=True)
+class Iid:
     """Every row number drawn independently and uniformly, with replacement: any order is as likely as its reverse."""
 
     is_reversal_invariant: bool = True
@@ -29,7 +31,8 @@ class Iid(NamedTuple):
         return jax.random.randint(key, (num_steps, batch_size), 0, num_examples)
 
 
-class Epoch(NamedTuple):
+@dataclass(frozen=True)
+class Epoch:
     """A fresh shuffle of the data for every trajectory, dealt into batches: a uniform order reversed is a uniform order.
 
     No example repeats within an epoch, so the gradients' errors cancel as the trajectory sees more of the data; after a
@@ -57,7 +60,8 @@ class Epoch(NamedTuple):
         return jnp.concatenate(shuffles).reshape(num_steps, batch_size)
 
 
-class Palindrome(NamedTuple):
+@dataclass(frozen=True)
+class Palindrome:
     """The first half of the trajectory sweeps a fresh shuffle, the second half sweeps it back: it is its own reverse."""
 
     is_reversal_invariant: bool = True
@@ -76,7 +80,8 @@ class Palindrome(NamedTuple):
         return jnp.concatenate([there, there[: num_steps - half][::-1]])
 
 
-class External(NamedTuple):
+@dataclass(frozen=True)
+class External:
     """Batches come from an outside loader, in any order; a fair coin reverses the T of them, which makes any order exact.
 
     The loader must not look at the chain. `draw` gives the coin; `Sampler.step(key, state, batches)` takes the T batches.

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from amagold import trees
 from amagold.target import checks
@@ -64,12 +65,20 @@ def check_data(data: trees.PyTree) -> None:
         if not hasattr(leaf, "shape") or len(leaf.shape) == 0:
             raise ValueError(f"{name} must be an array with the examples along its first axis, got {leaf!r}; wrap it in an array")
         lengths[name] = leaf.shape[0]
-        # isnan(sum) would miss inf - inf and overflow, so look at every value
-        if trees.is_concrete(leaf) and np.issubdtype(leaf.dtype, np.floating) and not bool(jnp.all(jnp.isfinite(leaf))):
-            bad = int(np.sum(~np.isfinite(np.asarray(leaf))))
+        bad = count_non_finite(leaf) if trees.is_concrete(leaf) else 0
+        if bad:
             raise ValueError(f"{name} must be finite, got {bad} non-finite value(s); drop or impute those examples first")
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise ValueError(f"data must have one common leading axis, got lengths {found}; give every array one row per example")
     if not next(iter(lengths.values())):
         raise ValueError("data must hold at least one example, got none")
+
+
+def count_non_finite(array: ArrayLike) -> int:
+    """How many values are NaN or infinite, looked at in blocks of rows so that no copy of the whole is made."""
+    values = np.asarray(array)
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0
+    block = max(1, 2**22 // max(1, values[:1].size))
+    return sum(int(np.sum(~np.isfinite(values[start : start + block]))) for start in range(0, len(values), block))

@@ -20,22 +20,24 @@ def run_trajectory(
 
     `noise` and `rows` have the steps on their leading axis.
     """
-    calls = 0
+    asked: list[tuple[trees.PyTree, trees.PyTree]] = []
 
     def body(carry: tuple[Phase, jax.Array], step: tuple[Any, Any]) -> tuple[tuple[Phase, jax.Array], None]:
-        nonlocal calls
         phase, total = carry
         step_noise, step_rows = step
-        calls = 0
+        asked.clear()
 
         def step_gradient(position: trees.PyTree) -> trees.PyTree:
-            nonlocal calls
-            calls += 1
-            return gradient(position, step_rows)
+            for earlier, found in asked:  # a proposal and its density ask at the same place
+                if earlier is position:
+                    return found
+            asked.append((position, gradient(position, step_rows)))
+            return asked[-1][1]
 
         step_noise = resolve(proposal.draw, step_noise, phase.position)
         phase, work = proposal.step(phase, step_noise, step_gradient)
-        return (phase, total + work), None
+        return (phase, total + work.astype(total.dtype)), None
 
-    (phase, work), _ = jax.lax.scan(body, (phase, jnp.float32(0.0)), (noise, rows), length=num_steps)
-    return phase, work, calls
+    nothing = jnp.zeros((), jnp.result_type(float))
+    (phase, work), _ = jax.lax.scan(body, (phase, nothing), (noise, rows), length=num_steps)
+    return phase, work, len(asked)

@@ -1,0 +1,24 @@
+"""Speed as ratios within one run: machines differ and are busy, ratios stay."""
+
+from collections.abc import Sequence
+
+
+def run(only: Sequence[str] | None = None, seconds: float = 1.0) -> None:
+    """Print one table, a row for each benchmark.
+
+    Args:
+      only: names of the benchmarks to run; None runs all.
+      seconds: time for each side of a measurement, after compilation.
+    """
+    from amagold.bench.rows import BENCHMARKS
+    from amagold.bench.table import print_table
+    from amagold.run.devices import use_all_cores
+    from amagold.target import checks
+
+    checks.number("seconds", seconds, above=0.0, remedy="give the time for each measurement")
+    names = [benchmark.name for benchmark in BENCHMARKS]
+    for name in only or ():
+        if name not in names:
+            raise ValueError(f"only must name benchmarks among {', '.join(names)}, got {name!r}")
+    use_all_cores()
+    print_table([benchmark for benchmark in BENCHMARKS if not only or benchmark.name in only], seconds)

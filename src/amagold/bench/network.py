@@ -1,0 +1,78 @@
+"""A network of the paper's size: what the leapfrog steps cost beyond their gradients."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.bench.measure import Measurement, in_turns, seconds_of
+from amagold.samplers import Sampler, amagold
+from amagold.target import Posterior
+from amagold.trajectory.loop import run_trajectory
+from amagold.trajectory.phase import Phase
+
+LAYERS = (784, 500, 256, 10)
+NUM_EXAMPLES, BATCH_SIZE, NUM_STEPS = 20_000, 2_000, 10
+
+
+def log_likelihood(layers: Any, example: dict[str, jax.Array]) -> jax.Array:
+    hidden = example["pixels"]
+    for weights, biases in layers[:-1]:
+        hidden = jax.nn.relu(hidden @ weights + biases)
+    weights, biases = layers[-1]
+    return jax.nn.log_softmax(hidden @ weights + biases)[example["digit"]]
+
+
+def log_prior(layers: Any) -> jax.Array:
+    return -0.5 * trees.dot(layers, layers)
+
+
+def network_and_data() -> tuple[Posterior, list[tuple[np.ndarray, np.ndarray]]]:
+    """A posterior on random images and labels, and random weights."""
+    generator = np.random.default_rng(0)
+    pixels = generator.random((NUM_EXAMPLES, LAYERS[0]), np.float32)
+    digits = generator.integers(0, LAYERS[-1], NUM_EXAMPLES)
+    shapes = zip(LAYERS[:-1], LAYERS[1:], strict=True)
+    layers = [((generator.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32), np.zeros(shape[1], np.float32)) for shape in shapes]
+    return Posterior(log_likelihood, log_prior, {"pixels": pixels, "digit": digits}), layers
+
+
+@jax.jit
+def trajectory(sampler: Sampler, key: jax.Array, position: Any) -> tuple[Phase, jax.Array]:
+    """All of a transition but its test: draws, gathered rows, gradients, leapfrog steps and their work."""
+    drawn = sampler.draw(key, position, late=True)
+
+    def gradient(at: Any, step_draws: Any) -> Any:
+        return sampler.gradient.estimate(sampler.target, at, sampler.gradient.gather(sampler.target, step_draws))
+
+    end, work, _ = run_trajectory(sampler.proposal, Phase(position, drawn.momentum), drawn.noise, drawn.batches, gradient, NUM_STEPS)
+    return end, work
+
+
+@jax.jit
+def bare_gradient(target: Posterior, position: Any, rows: Any) -> tuple[jax.Array, Any]:
+    """The minibatch energy and its gradient, with nothing around it."""
+    scale = target.num_examples / BATCH_SIZE
+    return jax.value_and_grad(lambda at: -target.log_prior(at) - scale * target.log_likelihoods(at, rows).sum())(position)
+
+
+def measure(seconds: float) -> Measurement:
+    target, layers = network_and_data()
+    sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE)
+    position = trees.as_position(layers)
+    key = jax.random.key(0)
+    batches = [jax.tree.map(lambda leaf, start=start: jnp.array(leaf[start : start + BATCH_SIZE]), target.data)
+               for start in range(0, NUM_STEPS * BATCH_SIZE, BATCH_SIZE)]  # fmt: skip
+
+    def ours() -> float:
+        return seconds_of(lambda: jax.block_until_ready(trajectory(sampler, key, position)))
+
+    def bare() -> float:
+        return seconds_of(lambda: jax.block_until_ready([bare_gradient(target, position, rows) for rows in batches]))
+
+    first = ours()
+    bare()
+    best, best_bare = np.min(in_turns(ours, bare, seconds), axis=0)
+    return Measurement(float(best / best_bare), max(0.0, first - float(best)))

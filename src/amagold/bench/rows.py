@@ -1,0 +1,58 @@
+"""Every benchmark, in the order of the table. Add one by adding a row."""
+
+from functools import partial
+
+from amagold.bench import double_well, logistic, memory, network, startup
+from amagold.bench.measure import Benchmark
+
+BENCHMARKS = (
+    Benchmark(
+        "double-well-1024",
+        "leapfrog steps/s of 1,024 chains on all cores / of a C loop on one core",
+        0.5,
+        True,
+        partial(double_well.measure, 1024, 2_000),
+    ),
+    Benchmark(
+        "double-well-1",
+        "leapfrog steps/s of one chain / of the same C loop",
+        0.15,
+        True,
+        partial(double_well.measure, 1, 400_000),
+    ),
+    Benchmark(
+        "logistic-64",
+        "leapfrog steps/s of 64 chains on all cores / of a C loop on one core: 690 x 15, batch 32, full test",
+        0.5,
+        True,
+        partial(logistic.measure, 64, 1_000),
+    ),
+    Benchmark(
+        "logistic-1",
+        "leapfrog steps/s of one chain / of the same C loop",
+        0.2,
+        True,
+        partial(logistic.measure, 1, 20_000),
+    ),
+    Benchmark(
+        "network",
+        "ten leapfrog steps with their draws and gathers, no test / ten value_and_grad calls on batches gathered before",
+        1.15,
+        False,
+        network.measure,
+    ),
+    Benchmark(
+        "import",
+        "loading the samplers and the runner / import jax, each in a fresh process (median)",
+        1.3,
+        False,
+        startup.measure,
+    ),
+    Benchmark(
+        "memory",
+        "peak memory with thin=100 / with thin=1, the same number of draws",
+        1.2,
+        False,
+        memory.measure,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Twins of the exact samplers, each with one planted bug."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from exact_samplers import amagold_with
+from exact_target import log_likelihood, target
+
+import amagold
+from amagold import acceptance, gradients, trees
+from amagold.acceptance import FullTest
+from amagold.gradients.full import energy_gradient
+from amagold.trajectory import Leapfrog, Phase
+from amagold.trajectory.mass import as_mass
+
+
+def no_prior(position):
+    return jnp.float32(0.0)
+
+
+@trees.record(static=("keep", "chunk_size"))
+class TestWithoutPrior(FullTest):
+    """Bug: the test leaves the prior out."""
+
+    __test__ = False
+
+    def remember(self, target, position):
+        return super().remember(amagold.Posterior(log_likelihood, no_prior, target.data), position)
+
+    def decide(self, target, draws, memory, proposed, work):
+        return super().decide(amagold.Posterior(log_likelihood, no_prior, target.data), draws, memory, proposed, work)
+
+
+@trees.record()
+class NotNegated(Leapfrog):
+    """Bug: the momentum is kept as it is on rejection."""
+
+    def reverse(self, phase):
+        return phase
+
+
+@trees.record()
+class TooLoud(Leapfrog):
+    """Bug: the injected noise is off by sqrt(2)."""
+
+    def draw(self, key, position, shape=()):
+        return jnp.sqrt(2.0) * trees.normal_like(key, position, shape)
+
+
+@trees.record()
+class OtherWork(Leapfrog):
+    """Bug: the work comes from the exact gradient, the update from the minibatch's."""
+
+    def step(self, phase, noise, gradient):
+        end, _ = super().step(phase, noise, gradient)
+        middle = self._drift(phase.position, phase.momentum)
+        force = self.mass.force(energy_gradient(target(), middle))
+        return Phase(*end), 0.5 * self.step_size * trees.dot(force, trees.add(phase.momentum, end.momentum))
+
+
+class FixedOrder(NamedTuple):
+    """Bug: every trajectory sees the same batches in the same order, and claims that this is fine."""
+
+    is_reversal_invariant: bool = True
+
+    def check(self, num_steps, batch_size, num_examples):
+        pass
+
+    def draw(self, key, num_steps, batch_size, num_examples):
+        return jnp.arange(num_steps * batch_size).reshape(num_steps, batch_size)
+
+
+def with_proposal(kind, resample_momentum, step_size=0.1, friction=2.0):
+    proposal = kind(step_size, friction, as_mass(1.0))
+    return amagold.amortized(target(), proposal, 4, gradients.minibatch(2), resample_momentum=resample_momentum)
+
+
+def broken_samplers():
+    """Name -> sampler with that bug."""
+    samplers = {}
+    for kind, resample in (("reversible", True), ("irreversible", False)):
+        settings = dict(step_size=0.06, friction=0.7, num_steps=4, batch_size=2, resample_momentum=resample)
+        samplers[f"{kind}: no correction"] = amagold.amagold(target(), acceptance=acceptance.never_reject(), **settings)
+        samplers[f"{kind}: prior left out of the test"] = amagold.amagold(target(), acceptance=TestWithoutPrior(), **settings)
+        samplers[f"{kind}: noise off by sqrt(2)"] = with_proposal(TooLoud, resample)
+        samplers[f"{kind}: work from other gradients"] = with_proposal(OtherWork, resample)
+        samplers[f"{kind}: fixed order of batches"] = amagold_with(FixedOrder(), resample, num_steps=3)
+    samplers["irreversible: momentum not negated"] = with_proposal(NotNegated, False, 0.12, 0.1)
+    return samplers

@@ -1,0 +1,104 @@
+"""Every sampler that claims to be exact, in every variant, on the exact target."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from exact_target import target, upper_half
+
+import amagold
+from amagold import acceptance, gradients
+from amagold.trajectory import Phase, RandomWalk
+
+DENSE = np.array([[9.0, 4.0], [4.0, 14.0]], np.float32)
+DIAGONAL = np.array([8.0, 12.0], np.float32)
+
+
+class Jump(NamedTuple):
+    """A proposal as a user would write it, with a momentum: a damped walk with a drift that depends on the minibatch."""
+
+    scale: float
+
+    def draw(self, key, position, shape=()):
+        return amagold.normal_like(key, position, shape)
+
+    def draw_momentum(self, key, position):
+        return amagold.normal_like(key, position)
+
+    def log_momentum(self, momentum):
+        return -0.5 * jnp.sum(momentum**2)
+
+    def reverse(self, phase):
+        return Phase(phase.position, -phase.momentum)
+
+    # a half drift, a new momentum around a mean that the gradient pushes, a half drift
+    def propose(self, phase, noise, gradient):
+        middle = phase.position + 0.5 * self.scale * phase.momentum
+        momentum = 0.6 * phase.momentum - self.scale * gradient(middle) + 0.8 * noise
+        return Phase(middle + 0.5 * self.scale * momentum, momentum)
+
+    def log_density(self, origin, destination, gradient):
+        middle = origin.position + 0.5 * self.scale * origin.momentum
+        mean = 0.6 * origin.momentum - self.scale * gradient(middle)
+        return -0.5 * jnp.sum(((destination.momentum - mean) / 0.8) ** 2)
+
+
+def loader_batches(num_steps, batch_size):
+    """What an unshuffled outside loader gives: always the first rows, in the same order."""
+    data = target().data
+    return jax.tree.map(lambda leaf: leaf[: num_steps * batch_size].reshape(num_steps, batch_size, *leaf.shape[1:]), data)
+
+
+class WithLoader(NamedTuple):
+    """A sampler fed by the unshuffled loader, with the protocol of the others."""
+
+    sampler: amagold.Sampler
+
+    def init(self, position, key):
+        return self.sampler.init(position, key)
+
+    def step(self, key, state):
+        return self.sampler.step(key, state, loader_batches(self.sampler.num_steps, self.sampler.gradient.batch_size))
+
+
+def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings):
+    return amagold.amagold(
+        target(),
+        **{"step_size": 0.1, "friction": 0.7, **settings},
+        num_steps=num_steps,
+        gradient=gradients.minibatch(batch_size, plan=plan),
+        resample_momentum=resample_momentum,
+    )
+
+
+def exact_samplers():
+    """Name -> sampler."""
+    samplers = {}
+    for kind, resample in (("reversible", True), ("irreversible", False)):
+        for plan in ("iid", "epoch", "palindrome"):
+            samplers[f"amagold {kind} {plan}"] = amagold_with(plan, resample)
+        samplers[f"amagold {kind} loader"] = WithLoader(amagold_with("external", resample, num_steps=3))
+        samplers[f"amagold {kind} diagonal mass"] = amagold_with("iid", resample, mass=DIAGONAL, step_size=0.3)
+        samplers[f"amagold {kind} dense mass"] = amagold_with("iid", resample, mass=DENSE, step_size=0.3)
+        samplers[f"l2mc {kind}"] = amagold.l2mc(target(), step_size=0.28, friction=0.5, num_steps=3, resample_momentum=resample)
+        samplers[f"amagold {kind} total memory"] = amagold.amagold(
+            target(), step_size=0.1, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
+        )
+        samplers[f"user's skew proposal {kind}"] = amagold.amortized(
+            target(), Jump(0.1), 3, gradients.minibatch(2), resample_momentum=resample
+        )
+    samplers["amagold overdamped"] = amagold_with("iid", True, friction=9.0)
+    samplers["hmc"] = amagold.hmc(target(), step_size=0.28, num_steps=3)
+    samplers["sgld corrected"] = amagold.sgld(target(), step_size=0.15, num_steps=3, batch_size=2, acceptance=acceptance.full())
+    samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15), 3)
+    return samplers
+
+
+def domain_samplers():
+    """Samplers on a target that ends at a wall."""
+    settings = dict(step_size=0.12, friction=0.5, num_steps=3, batch_size=2)
+    return {
+        "amagold reversible domain": amagold.amagold(target(upper_half), **settings),
+        "amagold irreversible domain": amagold.amagold(target(upper_half), **settings, resample_momentum=False),
+    }

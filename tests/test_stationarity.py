@@ -1,0 +1,70 @@
+"""Exact draws stay exact under every exact sampler; planted bugs are seen by the same test."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from broken_samplers import broken_samplers
+from exact_samplers import domain_samplers, exact_samplers
+from exact_target import exact_draws, features, move
+from false_alarms import PLANTED, worst
+
+NUM_CHAINS = 200_000
+MANY = 8
+
+
+def shift(before, states):
+    """How far the features of the chains moved, chain by chain: zero on average when the distribution stands still."""
+    return np.asarray(jax.jit(features)(states.position) - jax.jit(features)(jnp.asarray(before)))
+
+
+def momentum_features(states):
+    """Moments of a kept momentum against those of N(0, I)."""
+    first, second = states.momentum[:, 0], states.momentum[:, 1]
+    return np.asarray(jnp.stack([first, second, first**2 - 1.0, second**2 - 1.0, first * second], axis=-1))
+
+
+@pytest.mark.parametrize("name", exact_samplers())
+def test_exact_draws_stay_exact(name):
+    draws = exact_draws(NUM_CHAINS)
+    after_one, after_many, info = move(exact_samplers()[name], draws, MANY, seed=1)
+    assert 0.15 < float(info.acceptance_rate.mean()) < 0.999, "the test says little when nothing or everything is accepted"
+    for states in (after_one, after_many):
+        assert worst(shift(draws, states)) < 1.0
+        if np.ndim(states.momentum) == 2:
+            assert worst(momentum_features(states)) < 1.0
+    # E[exp(log a)] = 1 at stationarity, because the reversed path measure has total mass one
+    assert worst(np.exp(np.asarray(info.log_ratio, np.float64)), expected=1.0) < 1.0
+
+
+@pytest.mark.parametrize("name", domain_samplers())
+def test_a_wall_is_honoured_exactly(name):
+    draws = exact_draws(NUM_CHAINS, inside_upper_half=True)
+    _, states, info = move(domain_samplers()[name], draws, MANY, seed=2)
+    assert float(jnp.min(states.position[:, 1])) > 0.3
+    assert not bool(info.is_divergent.any()), "outside the domain is a plain rejection"
+    assert float(jnp.isneginf(info.log_ratio).mean()) > 0.01
+    assert worst(shift(draws, states)) < 1.0
+
+
+@pytest.mark.parametrize("name", broken_samplers())
+def test_planted_bugs_are_seen(name):
+    draws = exact_draws(NUM_CHAINS)
+    _, states, _ = move(broken_samplers()[name], draws, MANY, seed=3)
+    assert worst(shift(draws, states)) > PLANTED
+
+
+@pytest.mark.parametrize("bug", ["noise off by sqrt(2)", "work from other gradients"])
+def test_planted_bugs_break_the_mean_ratio(bug):
+    draws = exact_draws(NUM_CHAINS)
+    _, _, info = move(broken_samplers()[f"reversible: {bug}"], draws, 2, seed=6)
+    assert worst(np.exp(np.asarray(info.log_ratio, np.float64)), expected=1.0) > PLANTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", exact_samplers())
+def test_exact_draws_stay_exact_with_twenty_times_the_chains(name):
+    draws = exact_draws(4_000_000)
+    for part in range(4):
+        _, states, _ = move(exact_samplers()[name], draws[part::4], MANY, seed=50 + part)
+        assert worst(shift(draws[part::4], states)) < 1.0
