@@ -8,6 +8,7 @@ from every_sampler import BIASED, SAMPLERS, TARGETS
 
 import amagold
 from amagold import trees
+from amagold.randomness import resolve
 
 FIELDS = ["is_accepted", "acceptance_rate", "log_ratio", "is_divergent", "num_gradient_examples", "num_energy_examples"]
 
@@ -112,9 +113,12 @@ def test_late_drawing_gives_the_same_bits(name, monkeypatch):
     early, late = (sampler.draw(jax.random.key(1), state.position, late=late) for late in (False, True))
     first, _ = jax.jit(lambda sampler, state, drawn: sampler.advance(state, drawn, sampler.gather(drawn)))(sampler, state, early)
     second, _ = jax.jit(lambda sampler, state, drawn: sampler.advance(state, drawn))(sampler, state, late)
-    assert "Late" in repr(late) or name == "amagold noisy"
-    for found, wanted in zip(jax.tree.leaves(first.position), jax.tree.leaves(second.position), strict=True):
+    made = jax.vmap(lambda noise: resolve(sampler.proposal.draw, noise, state.position))(late.noise)
+    for found, wanted in zip(jax.tree.leaves(made), jax.tree.leaves(early.noise), strict=True):
         np.testing.assert_array_equal(found, wanted)
+    # the arithmetic on those bits may round differently where the compiler fuses it differently
+    for found, wanted in zip(jax.tree.leaves(first.position), jax.tree.leaves(second.position), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from amagold.target import Density
@@ -10,7 +9,7 @@ from amagold.target import Density
 DOUBLE_WELL_ROOTS = (-4.0, -1.0, 1.0, 3.0)
 DOUBLE_WELL_SCALE = 14.0
 DOUBLE_WELL_OFFSET = 0.5
-DOUBLE_WELL_BOUNDS = (-6.0, 5.0)  # all but 1e-6 of the mass
+DOUBLE_WELL_BOUNDS = (-6.0, 5.0)  # all but 1e-16 of the mass
 
 
 class Moments(NamedTuple):
@@ -28,7 +27,7 @@ def energy(theta: Any) -> Any:
     return product / DOUBLE_WELL_SCALE + DOUBLE_WELL_OFFSET
 
 
-def log_density(theta: jax.Array) -> jax.Array:
+def log_density(theta: Any) -> Any:
     """log pi(theta) = -U(theta), up to a constant."""
     return -energy(theta)
 

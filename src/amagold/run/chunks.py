@@ -14,6 +14,8 @@ from amagold import trees
 from amagold.samplers import Info, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # randomness, gathered rows and kept draws of one chunk on one device
+LATE_BYTES = 64 * 2**20  # one transition of all chains that needs more than this draws late, step by step
+INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
 
 
@@ -35,18 +37,22 @@ class Layout(NamedTuple):
 def plan_layout(
     sampler: Sampler, states: State, num_samples: int, thin: int, num_devices: int = 1, chunk_bytes: int = CHUNK_BYTES
 ) -> Layout:
-    """Cut a run so that what a chunk holds on one device stays within the byte budget."""
-    chains = jax.tree.leaves(states.position)[0].shape[0] // num_devices
+    """Cut a run so that what a chunk holds on one device stays within the byte budget.
+
+    Whether randomness is drawn late does not depend on the budget or the devices, because it can show in the rounding.
+    """
+    num_chains = jax.tree.leaves(states.position)[0].shape[0]
+    chains = num_chains // num_devices
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
 
     def randomness(key: jax.Array) -> Any:
         drawn = sampler.draw(key, one.position)
         return drawn, sampler.gather(drawn)
 
-    drawn_bytes = trees.num_bytes(jax.eval_shape(randomness, jax.random.key(0))) * chains
-    kept_bytes = (trees.num_bytes(one.position) + 64) * chains
-    late = drawn_bytes > chunk_bytes
-    per_transition = kept_bytes / thin + (0 if late else drawn_bytes)
+    drawn_bytes = trees.num_bytes(jax.eval_shape(randomness, jax.random.key(0)))
+    late = drawn_bytes * num_chains > LATE_BYTES
+    kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
+    per_transition = chains * (kept_bytes / thin + (0 if late else drawn_bytes))
     transitions = int(max(1, min(MAX_CHUNK, chunk_bytes // max(1, per_transition), num_samples * thin)))
     if transitions < thin:
         return Layout(1, transitions, late)
