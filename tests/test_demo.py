@@ -3,6 +3,7 @@
 import json
 import sys
 
+import jax
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -18,7 +19,11 @@ SMALL = Settings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 5
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    amagold.demo.run(folder, seed=1, settings=SMALL)
+    jax.config.update("jax_disable_most_optimizations", True)  # nearly all of the time here is compilation
+    try:
+        amagold.demo.run(folder, seed=1, settings=SMALL)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
     return folder
 
 

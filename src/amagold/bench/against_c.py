@@ -67,5 +67,5 @@ def _first_number(position: jax.Array) -> np.ndarray:
 
 
 def _block_means(values: np.ndarray) -> np.ndarray:
-    """Means over chains and over each of the equal blocks of draws."""
-    return np.array([block.mean(dtype=np.float64) for block in np.array_split(values, NUM_BLOCKS)])
+    """Means over equal blocks of draws, with axes (block, chain)."""
+    return np.array([block.mean(axis=0, dtype=np.float64) for block in np.array_split(values, NUM_BLOCKS)])

@@ -32,5 +32,5 @@ class CLoop:
         words = [self.program, num_transitions, num_blocks, seed, *arguments]
         output = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True).stdout
         speed, *blocks = output.splitlines()
-        acceptance, mean = np.array([[float(word) for word in block.split()] for block in blocks]).T
-        return Side(float(speed), acceptance, mean)
+        figures = np.array([[float(word) for word in block.split()] for block in blocks])
+        return Side(float(speed), figures[:, :1], figures[:, 1:])

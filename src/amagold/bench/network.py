@@ -1,5 +1,6 @@
 """A network of the paper's size: what the leapfrog steps cost beyond their gradients."""
 
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -34,8 +35,10 @@ def network_and_data() -> tuple[Posterior, list[tuple[np.ndarray, np.ndarray]]]:
     generator = np.random.default_rng(0)
     pixels = generator.random((NUM_EXAMPLES, LAYERS[0]), np.float32)
     digits = generator.integers(0, LAYERS[-1], NUM_EXAMPLES)
-    shapes = zip(LAYERS[:-1], LAYERS[1:], strict=True)
-    layers = [((generator.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32), np.zeros(shape[1], np.float32)) for shape in shapes]
+    layers = []
+    for width, next_width in pairwise(LAYERS):
+        weights = generator.normal(0.0, width**-0.5, (width, next_width)).astype(np.float32)
+        layers.append((weights, np.zeros(next_width, np.float32)))
     return Posterior(log_likelihood, log_prior, {"pixels": pixels, "digit": digits}), layers
 
 
@@ -63,8 +66,7 @@ def measure(seconds: float) -> Measurement:
     sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE)
     position = trees.as_position(layers)
     key = jax.random.key(0)
-    batches = [jax.tree.map(lambda leaf, start=start: jnp.array(leaf[start : start + BATCH_SIZE]), target.data)
-               for start in range(0, NUM_STEPS * BATCH_SIZE, BATCH_SIZE)]  # fmt: skip
+    batches = [_rows(target.data, start) for start in range(0, NUM_STEPS * BATCH_SIZE, BATCH_SIZE)]
 
     def ours() -> float:
         return seconds_of(lambda: jax.block_until_ready(trajectory(sampler, key, position)))
@@ -76,3 +78,7 @@ def measure(seconds: float) -> Measurement:
     bare()
     best, best_bare = np.min(in_turns(ours, bare, seconds), axis=0)
     return Measurement(float(best / best_bare), max(0.0, first - float(best)))
+
+
+def _rows(data: Any, start: int) -> Any:
+    return jax.tree.map(lambda leaf: jnp.array(leaf[start : start + BATCH_SIZE]), data)
