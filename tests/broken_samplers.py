@@ -44,7 +44,7 @@ class TooLoud(Leapfrog):
     """Bug: the injected noise is off by sqrt(2)."""
 
     def draw(self, key, position, shape=()):
-        return jnp.sqrt(2.0) * trees.normal_like(key, position, shape)
+        return jnp.sqrt(2.0) * amagold.normal_like(key, position, shape)
 
 
 @trees.record()

@@ -23,8 +23,8 @@ class Jump(NamedTuple):
     def draw(self, key, position, shape=()):
         return amagold.normal_like(key, position, shape)
 
-    def draw_momentum(self, key, position):
-        return amagold.normal_like(key, position)
+    def draw_momentum(self, key, position, shape=()):
+        return amagold.normal_like(key, position, shape)
 
     def log_momentum(self, momentum):
         return -0.5 * jnp.sum(momentum**2)

@@ -39,7 +39,9 @@ def test_bad_data(data, sentence):
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize(("start", "sentence"), [(np.nan, "position must be finite, got 1 non-finite"), (-1.0, "inside the target's domain")])
+@pytest.mark.parametrize(
+    ("start", "sentence"), [(np.nan, "position must be finite, got 1 non-finite"), (-1.0, "inside the target's domain")]
+)
 def test_bad_start(name, start, sentence):
     sampler = SAMPLERS[name](posterior(np.arange(12.0), domain=lambda position: position > 0.0), 0.1)
     with pytest.raises(ValueError, match=sentence):
@@ -55,7 +57,10 @@ def test_a_start_of_zero_density():
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        ({"log_likelihood": lambda position, example: jnp.ones(3) * position}, r"log_likelihood must return one number, got shape \(3,\); .*one row"),
+        (
+            {"log_likelihood": lambda position, example: jnp.ones(3) * position},
+            r"log_likelihood must return one number, got shape \(3,\); .*one row",
+        ),
         ({"log_likelihood": lambda position, example: 1}, "log_likelihood must return a floating-point number"),
         ({"log_prior": lambda position: jnp.ones(2) * position}, r"log_prior must return one number, got shape \(2,\); sum over"),
         ({"domain": lambda position: jnp.array([True, True])}, "domain must return one boolean"),

@@ -25,7 +25,9 @@ def asymmetry(batches):
     return np.stack([sums[:, 0] - sums[:, -1], sums[:, 0] * sums[:, 1] ** 2 - sums[:, -1] * sums[:, -2] ** 2], axis=-1)
 
 
-@pytest.mark.parametrize(("name", "num_steps"), [("iid", 3), ("epoch", 2), ("epoch", 3), ("epoch", 6), ("palindrome", 5), ("palindrome", 6)])
+@pytest.mark.parametrize(
+    ("name", "num_steps"), [("iid", 3), ("epoch", 2), ("epoch", 3), ("epoch", 6), ("palindrome", 5), ("palindrome", 6)]
+)
 def test_as_likely_in_reverse(name, num_steps):
     plan = plan_by_name(name)
     plan.check(num_steps, BATCH_SIZE, NUM_EXAMPLES)

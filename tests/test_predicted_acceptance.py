@@ -103,5 +103,7 @@ def test_bad_settings():
 
 def test_gradient_variance_of_known_noise():
     target = amagold.Density(lambda position: -0.5 * jnp.sum(position**2))
-    found = amagold.gradient_variance(target, gradients.noisy(2.0), np.ones(3), jax.random.key(0), mass=np.array([1.0, 4.0, 4.0]), num_draws=20_000)
+    found = amagold.gradient_variance(
+        target, gradients.noisy(2.0), np.ones(3), jax.random.key(0), mass=np.array([1.0, 4.0, 4.0]), num_draws=20_000
+    )
     np.testing.assert_allclose(found, 4.0 * (1 + 0.25 + 0.25), rtol=0.05)

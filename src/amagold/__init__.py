@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from amagold.acceptance import predicted_acceptance
     from amagold.diagnose import gradient_variance, symmetric_kl
     from amagold.energy import energy_difference
+    from amagold.randomness import normal_like
     from amagold.run import run_chains
     from amagold.samplers import Info, Sampler, State, amagold, amortized, from_sgd, hmc, l2mc, sghmc, sgld
     from amagold.target import Density, Posterior
-    from amagold.trees import normal_like
 
 __version__ = "0.1.0"
 
@@ -31,7 +31,7 @@ _HOMES = {
     "gradient_variance": "amagold.diagnose",
     "hmc": "amagold.samplers",
     "l2mc": "amagold.samplers",
-    "normal_like": "amagold.trees",
+    "normal_like": "amagold.randomness",
     "predicted_acceptance": "amagold.acceptance",
     "run_chains": "amagold.run",
     "sghmc": "amagold.samplers",

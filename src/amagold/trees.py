@@ -87,11 +87,6 @@ def flatten(tree: PyTree) -> jax.Array:
     return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)])
 
 
-def normal_like(key: jax.Array, position: PyTree, shape: tuple[int, ...] = ()) -> PyTree:
-    """Standard normal numbers in the form of the position, with `shape` as leading axes. Only its shapes and types are read."""
-    return unflatten_like(jax.random.normal(key, (*shape, size(position))), position)
-
-
 def add(left: PyTree, right: PyTree) -> PyTree:
     return jax.tree.map(jnp.add, left, right)
 

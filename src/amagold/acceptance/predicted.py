@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.stats import norm
 
 from amagold.target import checks
 
@@ -45,7 +44,8 @@ def predicted_acceptance(
     # Var(log a) = (epsilon^2 / 4) V^2 sum_{t,u} corr(error_t, error_u) E[(p_t + p_{t+1}) . (p_u + p_{u+1})] / d
     variance = 0.25 * step_size**2 * gradient_variance * float(np.sum(errors * directions))
     spread = math.sqrt(max(0.0, variance) + discretisation_variance)
-    return float(2.0 * norm.cdf(-0.5 * spread))
+    # 2 Phi(-s / 2) = erfc(s / (2 sqrt 2))
+    return math.erfc(spread / (2.0 * math.sqrt(2.0)))
 
 
 def _error_correlation(plan: str, num_steps: int, batches_per_epoch: int | None) -> np.ndarray:

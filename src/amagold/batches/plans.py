@@ -6,6 +6,8 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 
+from amagold.randomness import row_numbers
+
 
 class Plan(Protocol):
     """Names the examples of a trajectory's batches: a (num_steps, batch_size) array of row numbers."""
@@ -28,7 +30,7 @@ class Iid:
         pass
 
     def draw(self, key: jax.Array, num_steps: int, batch_size: int, num_examples: int) -> jax.Array:
-        return jax.random.randint(key, (num_steps, batch_size), 0, num_examples)
+        return row_numbers(key, (num_steps, batch_size), num_examples)
 
 
 @dataclass(frozen=True)

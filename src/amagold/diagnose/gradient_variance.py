@@ -17,9 +17,10 @@ def gradient_variance(
     whitening = as_mass(mass)
 
     def one(key: jax.Array) -> jax.Array:
-        draws = gradient.draw(key, target, position, 1, False)
-        rows = jax.tree.map(lambda leaf: leaf[0], gradient.gather(target, draws))
-        return trees.flatten(whitening.force(gradient.estimate(target, position, rows)))
+        batch_key, noise_key = jax.random.split(key)
+        rows = jax.tree.map(lambda leaf: leaf[0], gradient.gather(target, gradient.draw(batch_key, target, 1)))
+        noise = () if gradient.draw_noise is None else gradient.draw_noise(noise_key, position)
+        return trees.flatten(whitening.force(gradient.estimate(target, position, rows, noise)))
 
     forces = jax.lax.map(one, jax.random.split(key, num_draws))
     return jnp.var(forces, axis=0, ddof=1).sum()

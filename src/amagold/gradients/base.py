@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import jax
 
 from amagold import trees
+from amagold.randomness import Draw
 from amagold.target import Target
 
 
@@ -20,16 +21,21 @@ class GradientEstimator(Protocol):
         """Raise when the estimator does not fit the target."""
         ...
 
-    def draw(self, key: jax.Array, target: Target, position: trees.PyTree, num_steps: int, late: bool) -> Any:
-        """The randomness of a trajectory, with the steps on the leading axis; with `late`, keys in place of large noise."""
+    @property
+    def draw_noise(self) -> Draw | None:
+        """How one step's own noise is drawn; None where there is none."""
+        ...
+
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> Any:
+        """Which examples the steps of a trajectory see, with the steps on the leading axis; empty when that is not random."""
         ...
 
     def gather(self, target: Target, draws: Any) -> Any:
         """The rows that the draws name, with the draws' leading axes."""
         ...
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any) -> trees.PyTree:
-        """The estimate of grad U at the position, from one step's rows."""
+    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
+        """The estimate of grad U at the position, from one step's rows and noise."""
         ...
 
     def num_examples(self, target: Target) -> int:

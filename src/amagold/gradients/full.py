@@ -20,13 +20,15 @@ class Full:
     def check(self, target: Target, num_steps: int) -> None:
         pass
 
-    def draw(self, key: jax.Array, target: Target, position: trees.PyTree, num_steps: int, late: bool) -> tuple[()]:
+    draw_noise = None
+
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
         return ()
 
     def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
         return ()
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any) -> trees.PyTree:
+    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
         return energy_gradient(target, position)
 
     def num_examples(self, target: Target) -> int:

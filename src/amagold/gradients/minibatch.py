@@ -35,7 +35,9 @@ class Minibatch:
             )
         self.plan.check(num_steps, self.batch_size, target.num_examples)
 
-    def draw(self, key: jax.Array, target: Target, position: trees.PyTree, num_steps: int, late: bool) -> jax.Array:
+    draw_noise = None
+
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
     def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
@@ -45,7 +47,7 @@ class Minibatch:
         """An outside loader's T batches, reversed when the fair coin says so."""
         return jax.tree.map(lambda leaf: jnp.where(coin, leaf[::-1], leaf), batches)
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: trees.PyTree) -> trees.PyTree:
+    def estimate(self, target: Target, position: trees.PyTree, rows: trees.PyTree, noise: Any) -> trees.PyTree:
         posterior = _with_data(target)
         scale = posterior.num_examples / self.batch_size
 

@@ -5,8 +5,8 @@ from typing import Any
 import jax
 
 from amagold import trees
-from amagold.gradients.full import Full
-from amagold.randomness import draw_steps, resolve
+from amagold.gradients.full import Full, energy_gradient
+from amagold.randomness import normal_like
 from amagold.target import Target, checks
 
 
@@ -23,15 +23,16 @@ class Noisy:
     def check(self, target: Target, num_steps: int) -> None:
         pass
 
-    def draw(self, key: jax.Array, target: Target, position: trees.PyTree, num_steps: int, late: bool) -> Any:
-        return draw_steps(trees.normal_like, key, position, num_steps, late)
+    draw_noise = staticmethod(normal_like)
 
-    def gather(self, target: Target, draws: Any) -> Any:
-        return draws
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
+        return ()
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any) -> trees.PyTree:
-        noise = resolve(trees.normal_like, rows, position)
-        gradient = Full().estimate(target, position, ())
+    def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
+        return ()
+
+    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
+        gradient = energy_gradient(target, position)
         return jax.tree.map(lambda exact, error: exact + self.scale * error, gradient, noise)
 
     def num_examples(self, target: Target) -> int:

@@ -1,4 +1,4 @@
-"""A chunk of transitions: its randomness drawn in one vectorised call, then a scan that only does arithmetic."""
+"""Chunks of transitions, made of blocks: a block's randomness is drawn in one vectorised call, then a scan only does arithmetic."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,12 +11,18 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from amagold import trees
-from amagold.samplers import Info, Sampler, State
+from amagold.samplers import Info, Randomness, Sampler, State
 
-CHUNK_BYTES = 32 * 2**20  # randomness, gathered rows and kept draws of one chunk on one device
+CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
+BLOCK_BYTES = 2 * 2**20  # the randomness and gathered rows of one block on a device: about what the processor's cache holds
 LATE_BYTES = 64 * 2**20  # one transition of all chains that needs more than this draws late, step by step
 INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
+
+
+# chains come after the steps where there are steps, so that a step's scan reads them without a transposition
+CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0)
+ROW_AXIS = 1
 
 
 class Kept(NamedTuple):
@@ -27,8 +33,9 @@ class Kept(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a run is cut: `num_kept` draws of `thin` transitions a chunk; `late` draws inside the scan."""
+    """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions; `late` draws inside the scan."""
 
+    num_blocks: int
     num_kept: int
     thin: int
     late: bool
@@ -52,15 +59,17 @@ def plan_layout(
     drawn_bytes = trees.num_bytes(jax.eval_shape(randomness, jax.random.key(0)))
     late = drawn_bytes * num_chains > LATE_BYTES
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
-    per_transition = chains * (kept_bytes / thin + (0 if late else drawn_bytes))
-    transitions = int(max(1, min(MAX_CHUNK, chunk_bytes // max(1, per_transition), num_samples * thin)))
+    in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // max(1, chains * (0 if late else drawn_bytes)))
+    in_chunk = max(1, min(MAX_CHUNK, thin * chunk_bytes // (chains * kept_bytes)))
+    transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
-        return Layout(1, transitions, late)
-    return Layout(_even_cut(num_samples, transitions // thin), thin, late)
+        return Layout(1, 1, transitions, late)
+    num_kept = _even_cut(num_samples, transitions // thin)
+    return Layout(max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept)), num_kept, thin, late)
 
 
 def _even_cut(total: int, most: int) -> int:
-    """The largest chunk up to `most` that cuts `total` evenly, if one is near: every chunk then shares one compilation."""
+    """The largest block up to `most` that cuts `total` evenly, if one is near: every block then shares one compilation."""
     most = min(total, most)
     even = [size for size in range(most, max(1, most // 2) - 1, -1) if total % size == 0]
     return even[0] if even else most
@@ -85,27 +94,53 @@ def _summarise(infos: Info) -> Info:
     )
 
 
-def _chunk(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
+def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
+    """`num_kept` draws of `thin` transitions each; a lone chain is run without a chain axis, which is faster."""
+    alone = chain_keys.shape[0] == 1
+    one = jax.tree.map(lambda leaf: leaf[0], states.position)
     keys = transition_keys(chain_keys, first, layout.num_kept * layout.thin)
-    keys = keys.reshape(layout.num_kept, layout.thin, *keys.shape[1:])
+    if alone:
+        states, keys = jax.tree.map(lambda leaf: leaf[0], states), keys[:, 0]
 
-    def draw(key: jax.Array) -> Any:
-        one = jax.tree.map(lambda leaf: leaf[0], states.position)
-        randomness = sampler.draw(key, one, late=layout.late)
+    def draw(keys: jax.Array) -> Any:
+        draw_one = partial(sampler.draw, position=one, late=layout.late)
+        randomness = draw_one(keys) if alone else jax.vmap(draw_one, out_axes=CHAIN_AXES)(keys)
         return randomness, None if layout.late else sampler.gather(randomness)
 
     def transition(states: State, drawn: Any) -> tuple[State, Info]:
-        if layout.late:
-            drawn = jax.vmap(draw)(drawn)
-        randomness, rows = drawn
-        return jax.vmap(sampler.advance)(states, randomness, rows)
+        randomness, rows = draw(drawn) if layout.late else drawn
+        advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES, ROW_AXIS))
+        return advance(states, randomness, rows)
 
-    def kept(states: State, drawn: Any) -> tuple[State, Kept]:
+    def keep_one(states: State, drawn: Any) -> tuple[State, Kept]:
+        states, info = transition(states, drawn)
+        return states, Kept(states.position, info)
+
+    def keep_last(states: State, drawn: Any) -> tuple[State, Kept]:
         states, infos = jax.lax.scan(transition, states, drawn)
         return states, Kept(states.position, _summarise(infos))
 
-    drawn = keys if layout.late else jax.vmap(jax.vmap(jax.vmap(draw)))(keys)
-    return jax.lax.scan(kept, states, drawn)
+    drawn = keys if layout.late else jax.vmap(draw)(keys)
+    if layout.thin == 1:
+        states, kept = jax.lax.scan(keep_one, states, drawn)
+    else:
+        drawn = jax.tree.map(lambda leaf: leaf.reshape(layout.num_kept, layout.thin, *leaf.shape[1:]), drawn)
+        states, kept = jax.lax.scan(keep_last, states, drawn)
+    if alone:
+        states, kept = jax.tree.map(lambda leaf: leaf[None], states), jax.tree.map(lambda leaf: leaf[:, None], kept)
+    return states, kept
+
+
+def _chunk(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
+    """`num_blocks` blocks, one after the other."""
+    if layout.num_blocks == 1:
+        return _block(sampler, chain_keys, states, first, layout)
+
+    def block(states: State, number: jax.Array) -> tuple[State, Kept]:
+        return _block(sampler, chain_keys, states, first + number * jnp.uint32(layout.num_kept * layout.thin), layout)
+
+    states, kept = jax.lax.scan(block, states, jnp.arange(layout.num_blocks, dtype=jnp.uint32))
+    return states, jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), kept)
 
 
 @partial(jax.jit, static_argnames=("layout", "mesh"))
@@ -143,7 +178,7 @@ def run_chunks(
       num_samples: draws kept per chain.
       thin: transitions per kept draw.
       first: the number of the first transition in the whole run, to go on where another run stopped.
-      chunk_bytes: budget for what one chunk holds on a device. It does not show in the draws.
+      chunk_bytes: budget for the draws that one chunk keeps on a device. It does not show in the draws.
     """
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
@@ -170,8 +205,11 @@ def run_chunks(
             assert kept is not None
             count = 1
         else:
-            count = min(layout.num_kept, num_samples - done)
-            states, kept = advance(states, at, layout._replace(num_kept=count))
+            blocks = min(layout.num_blocks, (num_samples - done) // layout.num_kept)
+            rest = layout._replace(num_blocks=1, num_kept=min(layout.num_kept, num_samples - done))
+            part = layout._replace(num_blocks=blocks) if blocks else rest
+            states, kept = advance(states, at, part)
+            count = part.num_blocks * part.num_kept
             at += count * thin
         done += count
         yield states, kept

@@ -13,7 +13,7 @@ from amagold import trees
 from amagold.acceptance import Acceptance, full
 from amagold.gradients import GradientEstimator, Minibatch
 from amagold.gradients import full as full_gradient
-from amagold.randomness import draw_steps
+from amagold.randomness import draw_all, resolve
 from amagold.target import Target, checks
 from amagold.trajectory.densities import from_densities, without_densities
 from amagold.trajectory.loop import run_trajectory
@@ -35,7 +35,8 @@ class Randomness(NamedTuple):
 
     momentum: trees.PyTree  # empty when the momentum is kept
     noise: Any  # the proposal's noise, steps on the leading axis
-    batches: Any  # the gradient estimator's draws, steps on the leading axis
+    gradient_noise: Any  # the gradient estimator's own noise, steps on the leading axis
+    batches: Any  # which examples the steps' gradients see, steps on the leading axis
     test: Any  # the uniform number of the test
 
 
@@ -79,7 +80,8 @@ class Sampler:
         self.proposal.check(position)
         momentum: trees.PyTree = ()
         if not self.resample_momentum:
-            momentum = self.proposal.draw_momentum(jax.random.key(0) if key is None else key, position)
+            draw = self.proposal.draw_momentum
+            momentum = () if draw is None else draw(jax.random.key(0) if key is None else key, position)
             momentum = momentum if key is not None else jax.tree.map(jnp.zeros_like, momentum)
         state = State(position, momentum, _remember(self, position))
         if trees.is_concrete(state.memory) and not all(bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)):
@@ -95,11 +97,14 @@ class Sampler:
 
         With `late`, large noise stays a key until its step; the bits are the same.
         """
-        momentum_key, noise_key, batch_key, test_key = jax.random.split(key, 4)
-        momentum = self.proposal.draw_momentum(momentum_key, position) if self.resample_momentum else ()
-        noise = draw_steps(self.proposal.draw, noise_key, position, self.num_steps, late)
-        batches = self.gradient.draw(batch_key, self.target, position, self.num_steps, late)
-        return Randomness(momentum, noise, batches, self.acceptance.draw(test_key))
+        noise_key, batch_key, test_key = jax.random.split(key, 3)
+        draws = {
+            "momentum": (self.proposal.draw_momentum if self.resample_momentum else None, None),
+            "noise": (self.proposal.draw, self.num_steps),
+            "gradient_noise": (self.gradient.draw_noise, self.num_steps),
+        }
+        batches = self.gradient.draw(batch_key, self.target, self.num_steps)
+        return Randomness(**draw_all(draws, noise_key, position, late), batches=batches, test=self.acceptance.draw(test_key))
 
     def gather(self, randomness: Randomness, batches: trees.PyTree = None) -> Any:
         """The rows that the transition's minibatches name, steps on the leading axis."""
@@ -111,13 +116,14 @@ class Sampler:
         """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""
         origin = Phase(state.position, randomness.momentum if self.resample_momentum else state.momentum)
 
-        def gradient(position: trees.PyTree, step_rows: Any) -> trees.PyTree:
+        def gradient(position: trees.PyTree, step: tuple[Any, Any]) -> trees.PyTree:
+            step_rows, noise = step
             if rows is None:
                 step_rows = self.gradient.gather(self.target, step_rows)
-            return self.gradient.estimate(self.target, position, step_rows)
+            return self.gradient.estimate(self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position))
 
-        named = randomness.batches if rows is None else rows
-        end, work, calls = run_trajectory(self.proposal, origin, randomness.noise, named, gradient, self.num_steps)
+        needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
+        end, work, calls = run_trajectory(self.proposal, origin, randomness.noise, needed, gradient, self.num_steps)
         decision = self.acceptance.decide(self.target, randomness.test, state.memory, end.position, work)
 
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
+from amagold.randomness import Draw
 from amagold.trajectory.phase import Gradient, Phase, Proposal
 
 
@@ -22,11 +23,11 @@ class Reversible:
     def check(self, position: trees.PyTree) -> None:
         _check(self.proposal, position)
 
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> Any:
-        return self.proposal.draw(key, position, shape)
+    @property
+    def draw(self) -> Draw:
+        return self.proposal.draw
 
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> tuple[()]:
-        return ()
+    draw_momentum = None
 
     def reverse(self, phase: Phase) -> Phase:
         return phase
@@ -42,7 +43,7 @@ class Reversible:
 class SkewReversible:
     """Eq. 6: work = log P(y^, x^; zeta) phi(y) - log P(x, y; zeta) phi(x), for a proposal on phases.
 
-    The proposal has `draw`, `propose` and `log_density` as above but on `Phase`s, and also `draw_momentum(key, position)`,
+    The proposal has `draw`, `propose` and `log_density` as above but on `Phase`s, and also `draw_momentum(key, position, shape)`,
     `log_momentum(momentum)` (log phi, up to a constant) and `reverse(phase)`, an involution that keeps phi.
     """
 
@@ -51,11 +52,13 @@ class SkewReversible:
     def check(self, position: trees.PyTree) -> None:
         _check(self.proposal, position)
 
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> Any:
-        return self.proposal.draw(key, position, shape)
+    @property
+    def draw(self) -> Draw:
+        return self.proposal.draw
 
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
-        return self.proposal.draw_momentum(key, position)
+    @property
+    def draw_momentum(self) -> Draw | None:
+        return self.proposal.draw_momentum
 
     def reverse(self, phase: Phase) -> Phase:
         return self.proposal.reverse(phase)
@@ -93,11 +96,13 @@ class Unadjusted:
     def check(self, position: trees.PyTree) -> None:
         _check(self.proposal, position)
 
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> Any:
-        return self.proposal.draw(key, position, shape)
+    @property
+    def draw(self) -> Draw:
+        return self.proposal.draw
 
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
-        return self.proposal.draw_momentum(key, position) if hasattr(self.proposal, "reverse") else ()
+    @property
+    def draw_momentum(self) -> Draw | None:
+        return self.proposal.draw_momentum if hasattr(self.proposal, "reverse") else None
 
     def reverse(self, phase: Phase) -> Phase:
         return self.proposal.reverse(phase) if hasattr(self.proposal, "reverse") else phase

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
+from amagold.randomness import normal_like
 from amagold.trajectory.mass import Mass
 from amagold.trajectory.phase import Gradient, Phase
 
@@ -25,14 +26,11 @@ class Euler:
     mass: Mass
     noise_estimate: jax.Array | float = 0.0
 
+    draw = staticmethod(normal_like)
+    draw_momentum = staticmethod(normal_like)
+
     def check(self, position: trees.PyTree) -> None:
         self.mass.check(position)
-
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
-        return trees.normal_like(key, position, shape)
-
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
-        return trees.normal_like(key, position)
 
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))

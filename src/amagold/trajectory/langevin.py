@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
+from amagold.randomness import normal_like
 from amagold.trajectory.mass import Mass
 from amagold.trajectory.phase import Gradient
 
@@ -22,11 +23,10 @@ class Langevin:
     step_size: jax.Array | float
     mass: Mass
 
+    draw = staticmethod(normal_like)
+
     def check(self, position: trees.PyTree) -> None:
         self.mass.check(position)
-
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
-        return trees.normal_like(key, position, shape)
 
     def propose(self, position: trees.PyTree, noise: trees.PyTree, gradient: Gradient) -> trees.PyTree:
         # theta' = theta + epsilon W^T (xi - (epsilon / 2) W g)

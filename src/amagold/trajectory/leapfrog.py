@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
+from amagold.randomness import normal_like
 from amagold.trajectory.mass import Mass
 from amagold.trajectory.phase import Gradient, Phase
 
@@ -27,14 +28,11 @@ class Leapfrog:
     friction: jax.Array | float
     mass: Mass
 
+    draw = staticmethod(normal_like)
+    draw_momentum = staticmethod(normal_like)
+
     def check(self, position: trees.PyTree) -> None:
         self.mass.check(position)
-
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
-        return trees.normal_like(key, position, shape)
-
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
-        return trees.normal_like(key, position)
 
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))

@@ -10,7 +10,7 @@ from amagold import trees
 from amagold.randomness import resolve
 from amagold.trajectory.phase import Phase, Proposal
 
-StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]  # (position, the step's rows) -> grad U~_t(position)
+StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]  # (position, what the step's gradient needs) -> grad U~_t(position)
 
 
 def run_trajectory(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from amagold import trees
+from amagold.randomness import Draw
 
 Gradient = Callable[[trees.PyTree], trees.PyTree]  # position -> grad U~_t(position), of the step's own minibatch
 
@@ -24,12 +25,14 @@ class Proposal(Protocol):
         """Raise when the proposal does not fit positions of this form."""
         ...
 
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> Any:
+    @property
+    def draw(self) -> Draw:
         """The step's own noise, with `shape` as leading axes. Reads only the position's form."""
         ...
 
-    def draw_momentum(self, key: jax.Array, position: trees.PyTree) -> trees.PyTree:
-        """A momentum from its stationary distribution; the empty tuple where there is none."""
+    @property
+    def draw_momentum(self) -> Draw | None:
+        """A momentum from its stationary distribution; None where there is none."""
         ...
 
     def reverse(self, phase: Phase) -> Phase:

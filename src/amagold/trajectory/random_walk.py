@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 
 from amagold import trees
+from amagold.randomness import normal_like
 from amagold.trajectory.phase import Gradient
 
 
@@ -13,8 +14,7 @@ class RandomWalk(NamedTuple):
 
     scale: jax.Array | float
 
-    def draw(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
-        return trees.normal_like(key, position, shape)
+    draw = staticmethod(normal_like)
 
     def propose(self, position: trees.PyTree, noise: trees.PyTree, gradient: Gradient) -> trees.PyTree:
         return jax.tree.map(lambda at, by: (at + self.scale * by).astype(at.dtype), position, noise)

@@ -1,0 +1,58 @@
+"""Code in the documents runs as it stands there, and the package stays light to import."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def python_blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_examples_run(name, capsys):
+    blocks = python_blocks(name)
+    assert blocks
+    for block in blocks:
+        shorter = block.replace("num_samples=5_000", "num_samples=20").replace("num_burn_in=1_000", "num_burn_in=5")
+        exec(compile(shorter, name, "exec"), {})
+    assert "exact" in capsys.readouterr().out
+
+
+def test_help_does_not_import_jax():
+    code = "import sys; from amagold.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nassert 'jax' not in sys.modules"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "demo" in found.stdout
+    assert "bench" in found.stdout
+
+
+def test_import_brings_no_heavy_package():
+    code = "import sys, amagold; amagold.amagold; assert not {'matplotlib', 'blackjax', 'rich', 'pandas'} & set(sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_every_public_name_is_there():
+    import amagold
+
+    for name in amagold.__all__:
+        assert getattr(amagold, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'amagolf'"):
+        amagold.amagolf
+    assert set(amagold.__all__) <= set(dir(amagold))
+
+
+def test_no_command_prints_help_and_a_bad_one_is_refused(capsys):
+    from amagold.cli import main
+
+    assert main([]) == 0
+    assert "demo" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        main(["dance"])
+    assert stopped.value.code == 2
