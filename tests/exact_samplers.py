@@ -72,26 +72,26 @@ def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings)
     )
 
 
-def exact_samplers():
-    """Name -> sampler."""
+def exact_samplers(scale=1.0):
+    """Name -> sampler, with all step sizes multiplied by `scale`."""
     samplers = {}
     for kind, resample in (("reversible", True), ("irreversible", False)):
         for plan in ("iid", "epoch", "palindrome"):
-            samplers[f"amagold {kind} {plan}"] = amagold_with(plan, resample)
-        samplers[f"amagold {kind} loader"] = WithLoader(amagold_with("external", resample, num_steps=3))
-        samplers[f"amagold {kind} diagonal mass"] = amagold_with("iid", resample, mass=DIAGONAL, step_size=0.3)
-        samplers[f"amagold {kind} dense mass"] = amagold_with("iid", resample, mass=DENSE, step_size=0.3)
-        samplers[f"l2mc {kind}"] = amagold.l2mc(target(), step_size=0.28, friction=0.5, num_steps=3, resample_momentum=resample)
+            samplers[f"amagold {kind} {plan}"] = amagold_with(plan, resample, step_size=0.1 * scale)
+        samplers[f"amagold {kind} loader"] = WithLoader(amagold_with("external", resample, num_steps=3, step_size=0.1 * scale))
+        samplers[f"amagold {kind} diagonal mass"] = amagold_with("iid", resample, mass=DIAGONAL, step_size=0.3 * scale)
+        samplers[f"amagold {kind} dense mass"] = amagold_with("iid", resample, mass=DENSE, step_size=0.3 * scale)
+        samplers[f"l2mc {kind}"] = amagold.l2mc(target(), step_size=0.28 * scale, friction=0.5, num_steps=3, resample_momentum=resample)
         samplers[f"amagold {kind} total memory"] = amagold.amagold(
-            target(), step_size=0.1, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
+            target(), step_size=0.1 * scale, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
         )
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
-            target(), Jump(0.1), 3, gradients.minibatch(2), resample_momentum=resample
+            target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample
         )
-    samplers["amagold overdamped"] = amagold_with("iid", True, friction=9.0)
-    samplers["hmc"] = amagold.hmc(target(), step_size=0.28, num_steps=3)
-    samplers["sgld corrected"] = amagold.sgld(target(), step_size=0.15, num_steps=3, batch_size=2, acceptance=acceptance.full())
-    samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15), 3)
+    samplers["amagold overdamped"] = amagold_with("iid", True, friction=9.0 / scale, step_size=0.1 * scale)
+    samplers["hmc"] = amagold.hmc(target(), step_size=0.28 * scale, num_steps=3)
+    samplers["sgld corrected"] = amagold.sgld(target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full())
+    samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers
 
 

@@ -23,6 +23,7 @@ def test_protocol_on_any_pytree(name, form):
     assert jax.tree.structure(after) == jax.tree.structure(state)
     assert [leaf.shape for leaf in jax.tree.leaves(after)] == [leaf.shape for leaf in jax.tree.leaves(state)]
     assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(state)]
+    assert [leaf.weak_type for leaf in jax.tree.leaves(after)] == [leaf.weak_type for leaf in jax.tree.leaves(state)]
     assert jax.tree.structure(after.position) == jax.tree.structure(position)
     assert all(np.shape(getattr(info, field)) == () for field in FIELDS)
     assert info.label == sampler.label == ("biased" if name in BIASED else "exact")

@@ -35,7 +35,7 @@ def test_amagold_is_right():
         by_chain = found.mean(axis=1)
         error = by_chain.std(ddof=1) / np.sqrt(NUM_CHAINS)
         assert abs(by_chain.mean() - wanted) < threshold() * error
-        assert error < 0.1
+        assert error < 0.2
 
 
 def test_sghmc_is_visibly_biased():

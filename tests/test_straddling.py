@@ -10,7 +10,7 @@ from false_alarms import PLANTED, worst
 import amagold
 from amagold import gradients
 
-NUM_CHAINS, NUM_TRANSITIONS, NUM_STEPS, NUM_EXAMPLES = 800_000, 18, 2, 3
+NUM_CHAINS, NUM_TRANSITIONS, NUM_STEPS, NUM_EXAMPLES = 500_000, 18, 2, 3
 TILTS = np.array([4.0, -2.0, -2.0], np.float32)
 WEIGHTS = np.array([2.0, 0.1, 0.1], np.float32)
 

@@ -55,8 +55,9 @@ def as_position(position: PyTree) -> PyTree:
     """The position as floating-point arrays."""
 
     def as_float(leaf: Any) -> jax.Array:
-        array = jnp.asarray(leaf)
-        return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.float32)
+        kind = jnp.result_type(leaf)
+        # a given type, because a Python number's own would make the first step compile once more than the rest
+        return jnp.asarray(leaf, kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32)
 
     return jax.tree.map(as_float, position)
 

@@ -3,45 +3,33 @@
    Prints steps per second, then each block's mean acceptance probability and mean first coefficient. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "random.h"
 
 enum { NUM_STEPS = 10, EXAMPLES = 690, WIDTH = 16, PARAMETERS = 15, BATCH = 32 };
-typedef float Row __attribute__((vector_size(WIDTH * sizeof(float)))); /* arithmetic on a whole row at once */
-static Row rows[EXAMPLES + 1];
-static float columns[PARAMETERS][EXAMPLES]; /* the same data again, for products that run over all examples */
+static float rows[EXAMPLES + 1][WIDTH];
 
-static inline float sum(Row row) {
+static float product(const float *left, const float *right) {
     float total = 0;
-    for (int column = 0; column < WIDTH; column++) total += row[column];
+    for (int column = 0; column < PARAMETERS; column++) total += left[column] * right[column];
     return total;
 }
 
 /* U = |theta|^2 / 2 + sum_i log(1 + exp(-z_i)) */
-static float energy(Row at) {
-    float margins[EXAMPLES] = {0}, total = 0;
-    for (int column = 0; column < PARAMETERS; column++)
-        for (int row = 0; row < EXAMPLES; row++) margins[row] += columns[column][row] * at[column];
-    for (int row = 0; row < EXAMPLES; row++) total += logf(1 + expf(-margins[row]));
-    return total + 0.5f * sum(at * at);
+static float energy(const float *at) {
+    float total = 0.5f * product(at, at);
+    for (int row = 0; row < EXAMPLES; row++) total += logf(1 + expf(-product(rows[row], at)));
+    return total;
 }
 
-static inline Row batch_gradient(Row at) {
-    int chosen[BATCH];
-    float weights[BATCH];
-    for (int row = 0; row < BATCH; row++) chosen[row] = below(EXAMPLES);
-    for (int row = 0; row < BATCH; row++) weights[row] = sum(rows[chosen[row]] * at);
-    for (int row = 0; row < BATCH; row++) weights[row] = ((float)EXAMPLES / BATCH) / (1 + expf(weights[row]));
-    Row gradient = at;
-    for (int row = 0; row < BATCH; row++) gradient -= weights[row] * rows[chosen[row]];
-    return gradient;
-}
-
-static inline Row normal_row(void) {
-    float values[WIDTH] __attribute__((aligned(sizeof(Row))));
-    for (int column = 0; column < PARAMETERS; column++) values[column] = normal();
-    values[PARAMETERS] = 0;
-    return *(Row *)values;
+static void batch_gradient(const float *at, float *gradient) {
+    for (int column = 0; column < PARAMETERS; column++) gradient[column] = at[column];
+    for (int draw = 0; draw < BATCH; draw++) {
+        const float *row = rows[below(EXAMPLES)];
+        float weight = ((float)EXAMPLES / BATCH) / (1 + expf(product(row, at)));
+        for (int column = 0; column < PARAMETERS; column++) gradient[column] -= weight * row[column];
+    }
 }
 
 int main(int count, char **words) {
@@ -52,9 +40,8 @@ int main(int count, char **words) {
     if (!data || fread(rows, sizeof rows, 1, data) != 1) return 1;
     float step_size = atof(words[5]), decay = step_size * atof(words[6]);
     float keep = (1 - decay) / (1 + decay), push = step_size / (1 + decay), spread = 2 * sqrtf(decay) / (1 + decay);
-    for (int row = 0; row < EXAMPLES; row++)
-        for (int column = 0; column < PARAMETERS; column++) columns[column][row] = rows[row][column];
-    Row position = rows[EXAMPLES];
+    float position[PARAMETERS], at[PARAMETERS], momentum[PARAMETERS], gradient[PARAMETERS];
+    memcpy(position, rows[EXAMPLES], sizeof position);
     float current = energy(position);
     double acceptance[blocks], mean[blocks], start = 0;
 
@@ -62,21 +49,25 @@ int main(int count, char **words) {
         double accepted = 0, total = 0;
         if (block == 0) start = now();
         for (long transition = 0; transition < per_block; transition++) {
-            Row momentum = normal_row(), work = {0};
-            /* two half drifts in a row are one whole drift */
-            Row at = position + 0.5f * step_size * momentum;
-            for (int step = 0; step < NUM_STEPS; step++) {
-                Row gradient = batch_gradient(at);
-                Row next = keep * momentum - push * gradient + spread * normal_row();
-                work += gradient * (momentum + next);
-                momentum = next;
-                at += step_size * momentum;
+            float work = 0;
+            for (int column = 0; column < PARAMETERS; column++) {
+                momentum[column] = normal();
+                at[column] = position[column] + 0.5f * step_size * momentum[column];
             }
-            at -= 0.5f * step_size * momentum;
-            float proposed = energy(at), log_ratio = current - proposed + 0.5f * step_size * sum(work);
+            for (int step = 0; step < NUM_STEPS; step++) {
+                batch_gradient(at, gradient);
+                for (int column = 0; column < PARAMETERS; column++) {
+                    float next = keep * momentum[column] - push * gradient[column] + spread * normal();
+                    work += gradient[column] * (momentum[column] + next);
+                    momentum[column] = next;
+                    at[column] += step_size * next; /* two half drifts in a row are one whole drift */
+                }
+            }
+            for (int column = 0; column < PARAMETERS; column++) at[column] -= 0.5f * step_size * momentum[column];
+            float proposed = energy(at), log_ratio = current - proposed + 0.5f * step_size * work;
             float probability = log_ratio < 0 ? expf(log_ratio) : 1;
             accepted += probability;
-            if (uniform() < probability) position = at, current = proposed;
+            if (uniform() < probability) memcpy(position, at, sizeof position), current = proposed;
             total += position[0];
         }
         if (block >= 0) acceptance[block] = accepted / per_block, mean[block] = total / per_block;

@@ -26,10 +26,21 @@ def start_chains(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> S
     positions = trees.as_position(positions)
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     sampler.init(jax.tree.map(lambda leaf: leaf[0], positions), key)
-    bad = np.flatnonzero(~np.asarray(jax.vmap(trees.all_finite)(positions)))
+    _every_chain(jax.vmap(trees.all_finite)(positions), "be finite", "start it from finite numbers")
+    if sampler.target.domain is not None:
+        _every_chain(jax.vmap(sampler.target.is_inside)(positions), "lie inside the target's domain", "start it inside")
+    states = jax.jit(jax.vmap(sampler.init))(positions, jax.random.split(key, num_chains))
+    if jax.tree.leaves(states.memory):
+        finite = jax.vmap(trees.all_finite)(states.memory)
+        _every_chain(finite, "have a finite log density", "start it where the density is positive")
+    return states
+
+
+def _every_chain(is_good: jax.Array, must: str, remedy: str) -> None:
+    """Raise for the first chain whose start is not good."""
+    bad = np.flatnonzero(~np.asarray(is_good))
     if bad.size:
-        raise ValueError(f"positions must be finite, got non-finite values in chain {bad[0]}; start every chain from finite numbers")
-    return jax.jit(jax.vmap(sampler.init))(positions, jax.random.split(key, num_chains))
+        raise ValueError(f"positions must {must}, but that of chain {bad[0]} does not; {remedy}")
 
 
 def run_chains(

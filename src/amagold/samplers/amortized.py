@@ -80,9 +80,7 @@ class Sampler:
         self.proposal.check(position)
         momentum: trees.PyTree = ()
         if not self.resample_momentum:
-            draw = self.proposal.draw_momentum
-            momentum = () if draw is None else draw(jax.random.key(0) if key is None else key, position)
-            momentum = momentum if key is not None else jax.tree.map(jnp.zeros_like, momentum)
+            momentum = _first_momentum(self.proposal, key, position)
         state = State(position, momentum, _remember(self, position))
         if trees.is_concrete(state.memory) and not all(bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)):
             raise ValueError("position must have a finite log density, got one that is not; start where the density is positive")
@@ -188,6 +186,16 @@ def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree)
 @jax.jit
 def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
     return sampler.acceptance.remember(sampler.target, position)
+
+
+def _first_momentum(proposal: Proposal, key: jax.Array | None, position: trees.PyTree) -> trees.PyTree:
+    draw = proposal.draw_momentum
+    if draw is None:
+        return ()
+    if key is not None:
+        return draw(key, position)
+    form = jax.eval_shape(lambda unused: draw(unused, position), jax.random.key(0))
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
 
 
 def _is_external(sampler: Sampler) -> bool:
