@@ -1,5 +1,7 @@
 """The chunk runner: the same draws however a run is cut, and memory that does not grow with it."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,15 +71,24 @@ def test_one_and_two_devices_use_the_same_random_numbers():
     np.testing.assert_allclose(two.position[:3], three_chains.position, rtol=1e-4, atol=1e-5)
 
 
-def test_large_noise_is_drawn_late(monkeypatch):
-    sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
+def test_large_noise_is_drawn_late_and_large_rows_are_gathered_late(monkeypatch):
+    sampler = SAMPLERS["amagold noisy"](TARGETS["vector"][0], 0.1)
+    batched = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
-    early = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
-    assert not chunks.plan_layout(sampler, states, 10, 1).late
+    layout = chunks.plan_layout(sampler, states, 10, 1)
+    assert not layout.late_noise
+    assert not layout.late_rows
+    monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0)
+    jax.clear_caches()  # a compiled program does not see the new sizes
+    early = [amagold.run_chains(each, jax.random.key(0), start("vector", 2), 10) for each in (sampler, batched)]
+    monkeypatch.setattr(sys.modules["amagold.samplers.amortized"], "LATE_BYTES", 10)
     monkeypatch.setattr(chunks, "LATE_BYTES", 100)
-    assert chunks.plan_layout(sampler, states, 10, 1).late
-    late = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
-    np.testing.assert_allclose(late.position, early.position, rtol=1e-4, atol=1e-5)
+    assert chunks.plan_layout(sampler, states, 10, 1).late_noise
+    assert chunks.plan_layout(batched, states, 10, 1).late_rows
+    late = [amagold.run_chains(each, jax.random.key(0), start("vector", 2), 10) for each in (sampler, batched)]
+    np.testing.assert_allclose(late[0].position, early[0].position, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(late[1].position, early[1].position, rtol=1e-4, atol=1e-5)
+    jax.clear_caches()
 
 
 def test_a_chunk_stays_within_its_budget():

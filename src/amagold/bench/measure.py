@@ -1,4 +1,4 @@
-"""How a ratio is measured: both sides in turns, the best of each, so that a busy machine slows neither alone."""
+"""How a ratio is measured: both sides in turns, so that a busy machine slows neither alone."""
 
 import time
 from collections.abc import Callable

@@ -15,7 +15,7 @@ from amagold.samplers import Info, Randomness, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
 BLOCK_BYTES = 2 * 2**20  # the randomness and gathered rows of one block on a device: about what the processor's cache holds
-LATE_BYTES = 64 * 2**20  # one transition of all chains that needs more than this draws late, step by step
+LATE_BYTES = 64 * 2**20  # one transition of all chains whose rows take more than this gathers them step by step
 INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
 
@@ -33,12 +33,16 @@ class Kept(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions; `late` draws inside the scan."""
+    """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions.
+
+    With `late_noise` and `late_rows`, noise is drawn and rows are gathered at the step that needs them, not for the block.
+    """
 
     num_blocks: int
     num_kept: int
     thin: int
-    late: bool
+    late_noise: bool = False
+    late_rows: bool = False
 
 
 def plan_layout(
@@ -52,20 +56,20 @@ def plan_layout(
     chains = num_chains // num_devices
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
 
-    def randomness(key: jax.Array) -> Any:
-        drawn = sampler.draw(key, one.position)
-        return drawn, sampler.gather(drawn)
-
-    drawn_bytes = trees.num_bytes(jax.eval_shape(randomness, jax.random.key(0)))
-    late = drawn_bytes * num_chains > LATE_BYTES
+    late_noise = sampler.draws_late(one.position, num_chains)
+    randomness = jax.eval_shape(lambda key: sampler.draw(key, one.position, late_noise), jax.random.key(0))
+    row_bytes = trees.num_bytes(jax.eval_shape(sampler.gather, randomness))
+    late_rows = row_bytes * num_chains > LATE_BYTES
+    drawn_bytes = trees.num_bytes(randomness) + (0 if late_rows else row_bytes)
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
-    in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // max(1, chains * (0 if late else drawn_bytes)))
+    in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // (chains * drawn_bytes))
     in_chunk = max(1, min(MAX_CHUNK, thin * chunk_bytes // (chains * kept_bytes)))
     transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
-        return Layout(1, 1, transitions, late)
+        return Layout(1, 1, transitions, late_noise, late_rows)
     num_kept = _even_cut(num_samples, transitions // thin)
-    return Layout(max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept)), num_kept, thin, late)
+    num_blocks = max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept))
+    return Layout(num_blocks, num_kept, thin, late_noise, late_rows)
 
 
 def _even_cut(total: int, most: int) -> int:
@@ -103,12 +107,12 @@ def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
         states, keys = jax.tree.map(lambda leaf: leaf[0], states), keys[:, 0]
 
     def draw(keys: jax.Array) -> Any:
-        draw_one = partial(sampler.draw, position=one, late=layout.late)
+        draw_one = partial(sampler.draw, position=one, late=layout.late_noise)
         randomness = draw_one(keys) if alone else jax.vmap(draw_one, out_axes=CHAIN_AXES)(keys)
-        return randomness, None if layout.late else sampler.gather(randomness)
+        return randomness, None if layout.late_rows else sampler.gather(randomness)
 
     def transition(states: State, drawn: Any) -> tuple[State, Info]:
-        randomness, rows = draw(drawn) if layout.late else drawn
+        randomness, rows = drawn
         advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES, ROW_AXIS))
         return advance(states, randomness, rows)
 
@@ -120,7 +124,7 @@ def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
         states, infos = jax.lax.scan(transition, states, drawn)
         return states, Kept(states.position, _summarise(infos))
 
-    drawn = keys if layout.late else jax.vmap(draw)(keys)
+    drawn = jax.vmap(draw)(keys)
     if layout.thin == 1:
         states, kept = jax.lax.scan(keep_one, states, drawn)
     else:

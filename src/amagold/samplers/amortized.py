@@ -20,6 +20,7 @@ from amagold.trajectory.loop import run_trajectory
 from amagold.trajectory.phase import Phase, Proposal
 
 INT32_MAX = 2**31 - 1
+LATE_BYTES = 256 * 2**20  # a transition of all chains that needs more noise than this draws it step by step
 
 
 class State(NamedTuple):
@@ -104,6 +105,11 @@ class Sampler:
         batches = self.gradient.draw(batch_key, self.target, self.num_steps)
         return Randomness(**draw_all(draws, noise_key, position, late), batches=batches, test=self.acceptance.draw(test_key))
 
+    def draws_late(self, position: trees.PyTree, num_chains: int = 1) -> bool:
+        """Whether one transition of all chains needs so much noise that it is better drawn late."""
+        drawn = jax.eval_shape(lambda key: self.draw(key, position), jax.random.key(0))
+        return trees.num_bytes((drawn.noise, drawn.gradient_noise)) * num_chains > LATE_BYTES
+
     def gather(self, randomness: Randomness, batches: trees.PyTree = None) -> Any:
         """The rows that the transition's minibatches name, steps on the leading axis."""
         if isinstance(self.gradient, Minibatch) and self.gradient.is_external:
@@ -178,7 +184,7 @@ def amortized(
 
 @jax.jit
 def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree) -> tuple[State, Info]:
-    randomness = sampler.draw(key, state.position, late=True)
+    randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
     rows = None if batches is None and not _is_external(sampler) else sampler.gather(randomness, batches)
     return sampler.advance(state, randomness, rows)
 
