@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +14,13 @@ from amagold import trees
 from amagold.samplers import Info, Randomness, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
-BLOCK_BYTES = 2 * 2**20  # the randomness and gathered rows of one block on a device: about what the processor's cache holds
-LATE_BYTES = 64 * 2**20  # one transition of all chains whose rows take more than this gathers them step by step
+BLOCK_BYTES = 2 * 2**20  # the randomness of one block on a device: about what the processor's cache holds
 INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
 
 
 # chains come after the steps where there are steps, so that a step's scan reads them without a transposition
 CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0)
-ROW_AXIS = 1
 
 
 class Kept(NamedTuple):
@@ -35,14 +33,13 @@ class Kept(NamedTuple):
 class Layout(NamedTuple):
     """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions.
 
-    With `late_noise` and `late_rows`, noise is drawn and rows are gathered at the step that needs them, not for the block.
+    With `late`, noise is drawn at the step that needs it, not for the block.
     """
 
     num_blocks: int
     num_kept: int
     thin: int
-    late_noise: bool = False
-    late_rows: bool = False
+    late: bool = False
 
 
 def plan_layout(
@@ -56,20 +53,17 @@ def plan_layout(
     chains = num_chains // num_devices
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
 
-    late_noise = sampler.draws_late(one.position, num_chains)
-    randomness = jax.eval_shape(lambda key: sampler.draw(key, one.position, late_noise), jax.random.key(0))
-    row_bytes = trees.num_bytes(jax.eval_shape(sampler.gather, randomness))
-    late_rows = row_bytes * num_chains > LATE_BYTES
-    drawn_bytes = trees.num_bytes(randomness) + (0 if late_rows else row_bytes)
+    late = sampler.draws_late(one.position, num_chains)
+    drawn_bytes = trees.num_bytes(jax.eval_shape(lambda key: sampler.draw(key, one.position, late), jax.random.key(0)))
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
     in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // (chains * drawn_bytes))
     in_chunk = max(1, min(MAX_CHUNK, thin * chunk_bytes // (chains * kept_bytes)))
     transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
-        return Layout(1, 1, transitions, late_noise, late_rows)
+        return Layout(1, 1, transitions, late)
     num_kept = _even_cut(num_samples, transitions // thin)
     num_blocks = max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept))
-    return Layout(num_blocks, num_kept, thin, late_noise, late_rows)
+    return Layout(num_blocks, num_kept, thin, late)
 
 
 def _even_cut(total: int, most: int) -> int:
@@ -106,22 +100,19 @@ def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
     if alone:
         states, keys = jax.tree.map(lambda leaf: leaf[0], states), keys[:, 0]
 
-    def draw(keys: jax.Array) -> Any:
-        draw_one = partial(sampler.draw, position=one, late=layout.late_noise)
-        randomness = draw_one(keys) if alone else jax.vmap(draw_one, out_axes=CHAIN_AXES)(keys)
-        return randomness, None if layout.late_rows else sampler.gather(randomness)
+    def draw(keys: jax.Array) -> Randomness:
+        draw_one = partial(sampler.draw, position=one, late=layout.late)
+        return draw_one(keys) if alone else jax.vmap(draw_one, out_axes=CHAIN_AXES)(keys)
 
-    def transition(states: State, drawn: Any) -> tuple[State, Info]:
-        randomness, rows = drawn
-        advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES, ROW_AXIS))
-        return advance(states, randomness, rows)
+    # each step gathers its own rows: gathered ahead for a block, they would leave the processor's cache before they are used
+    advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES))
 
-    def keep_one(states: State, drawn: Any) -> tuple[State, Kept]:
-        states, info = transition(states, drawn)
+    def keep_one(states: State, drawn: Randomness) -> tuple[State, Kept]:
+        states, info = advance(states, drawn)
         return states, Kept(states.position, info)
 
-    def keep_last(states: State, drawn: Any) -> tuple[State, Kept]:
-        states, infos = jax.lax.scan(transition, states, drawn)
+    def keep_last(states: State, drawn: Randomness) -> tuple[State, Kept]:
+        states, infos = jax.lax.scan(advance, states, drawn)
         return states, Kept(states.position, _summarise(infos))
 
     drawn = jax.vmap(draw)(keys)
