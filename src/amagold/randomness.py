@@ -53,7 +53,8 @@ def draw_all(draws: dict[str, tuple[Draw | None, int | None]], key: jax.Array, p
             drawn[name] = draw(own_key, position, steps[name])
         else:
             step_keys = jax.random.split(own_key, count)
-            drawn[name] = Late(step_keys) if late else jax.vmap(lambda key, draw=draw: draw(key, position, ()))(step_keys)
+            # one step after the other: all at once would go through memory, not the cache, at every round of the generator
+            drawn[name] = Late(step_keys) if late else jax.lax.map(lambda key, draw=draw: draw(key, position, ()), step_keys)
     return drawn
 
 
