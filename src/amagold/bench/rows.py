@@ -8,7 +8,7 @@ from amagold.bench.measure import Benchmark
 BENCHMARKS = (
     Benchmark(
         "double-well-1024",
-        "leapfrog steps/s of 1,024 chains on all cores / of a C loop on one core",
+        "leapfrog steps/s of 1,024 chains on all cores / of a plain C loop on one core",
         0.5,
         True,
         partial(double_well.measure, 1024, 400),
@@ -22,7 +22,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "logistic-64",
-        "leapfrog steps/s of 64 chains on all cores / of a C loop on one core: 690 x 15, batch 32, full test",
+        "leapfrog steps/s of 64 chains on all cores / of a plain C loop on one core: 690 x 15, batch 32, full test",
         0.5,
         True,
         partial(logistic.measure, 64, 400),

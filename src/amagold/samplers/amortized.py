@@ -15,7 +15,7 @@ from amagold.gradients import GradientEstimator, Minibatch
 from amagold.gradients import full as full_gradient
 from amagold.randomness import draw_all, resolve
 from amagold.target import Target, checks
-from amagold.trajectory.densities import from_densities, without_densities
+from amagold.trajectory.densities import from_densities
 from amagold.trajectory.loop import run_trajectory
 from amagold.trajectory.phase import Phase, Proposal
 
@@ -178,8 +178,7 @@ def amortized(
             "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
             "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
         )
-    chosen = from_densities(proposal) if acceptance.uses_work else without_densities(proposal)
-    return Sampler(target, chosen, gradient, acceptance, int(num_steps), bool(resample_momentum))
+    return Sampler(target, from_densities(proposal, acceptance.uses_work), gradient, acceptance, int(num_steps), bool(resample_momentum))
 
 
 @jax.jit
