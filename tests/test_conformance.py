@@ -165,3 +165,23 @@ def test_plans_do_not_share_a_trace():
         sampler = amagold.amagold(target, step_size=0.1, num_steps=3, gradient=amagold.gradients.minibatch(4, plan=plan))
         found.append(float(sampler.step(jax.random.key(1), sampler.init(position))[1].log_ratio))
     assert len(set(found)) == 3
+
+
+def test_a_callable_that_cannot_be_hashed_is_a_fine_target():
+    """Modules of network libraries compare by their arrays, and so have no hash."""
+
+    class Module:
+        def __init__(self, scale):
+            self.scale = scale
+
+        def __eq__(self, other):
+            return bool(np.all(self.scale == other.scale))
+
+        __hash__ = None
+
+        def __call__(self, position):
+            return -0.5 * jnp.sum(self.scale * position**2)
+
+    sampler = amagold.hmc(amagold.Density(Module(jnp.ones(3))), step_size=0.1)
+    _, info = sampler.step(jax.random.key(0), sampler.init(np.zeros(3)))
+    assert info.label == "exact"

@@ -46,6 +46,15 @@ def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Clas
     return decorate
 
 
+def hashable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, or a plain one around it where it cannot be hashed, so that it can be a static field."""
+    try:
+        hash(function)
+    except TypeError:
+        return lambda *arguments: function(*arguments)
+    return function
+
+
 def is_concrete(tree: PyTree) -> bool:
     """True when every leaf holds values that can be looked at now, outside a trace."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
