@@ -97,6 +97,14 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
             assert 12 * num_chains * layout.num_kept * layout.num_blocks <= budget
 
 
+def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
+    sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
+    states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
+    monkeypatch.setattr(chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))  # ten transitions of two chains
+    layout = chunks.plan_layout(sampler, states, 1000, 1)
+    assert layout.num_blocks * layout.num_kept <= 10
+
+
 def test_progress_is_reported_and_does_not_show_in_the_draws():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     seen = []

@@ -65,7 +65,7 @@ def run_chains(
       num_samples: draws kept per chain.
       num_burn_in: draws thrown away first.
       thin: transitions per kept draw.
-      chunk_bytes: budget for what one chunk holds on a device.
+      chunk_bytes: budget for the draws that one chunk keeps on a device.
       report: called after each chunk with the number of draws done so far, burn-in included.
     """
     checks.whole_number("num_samples", num_samples, at_least=1, remedy="give the number of draws to keep")
@@ -73,15 +73,22 @@ def run_chains(
     checks.whole_number("thin", thin, at_least=1, remedy="give the number of transitions per kept draw")
     start_key, run_key = jax.random.split(key)
     states = start_chains(sampler, positions, start_key)
-    pieces: list[Kept] = []
     done = 0
-    for count, first in ((num_burn_in, 0), (num_samples, num_burn_in * thin)):
-        pieces.clear()  # the burn-in's draws are not kept
-        for latest, kept in run_chunks(sampler, run_key, states, count, thin=thin, first=first, chunk_bytes=chunk_bytes):
-            states = latest
-            pieces.append(jax.tree.map(np.asarray, kept) if count == num_samples and first == num_burn_in * thin else kept)
-            done += kept.info.is_accepted.shape[0]
-            if report is not None:
-                report(done)
+
+    def tell(kept: Kept) -> None:
+        nonlocal done
+        done += kept.info.is_accepted.shape[0]
+        if report is not None:
+            report(done)
+
+    for latest, kept in run_chunks(sampler, run_key, states, num_burn_in, thin=thin, chunk_bytes=chunk_bytes):
+        states = jax.block_until_ready(latest)
+        tell(kept)
+    pieces: list[Kept] = []
+    first = num_burn_in * thin
+    for latest, kept in run_chunks(sampler, run_key, states, num_samples, thin=thin, first=first, chunk_bytes=chunk_bytes):
+        states = latest
+        pieces.append(jax.tree.map(np.asarray, kept))
+        tell(kept)
     joined = jax.tree.map(lambda *parts: np.moveaxis(np.concatenate(parts), 0, 1), *pieces)
     return Draws(joined.position, joined.info, jax.tree.map(jnp.asarray, states))

@@ -16,8 +16,8 @@ from amagold.samplers import Info, Randomness, Sampler, State
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
 BLOCK_BYTES = 2 * 2**20  # the randomness of one block on a device: about what the processor's cache holds
 INFO_BYTES = 32  # one Info
-MAX_CHUNK = 100_000  # transitions in one chunk, so that progress can be shown
-
+MAX_CHUNK = 100_000  # transitions in one chunk
+MAX_WORK = 10**10  # parameters x examples visited in one chunk: some seconds, so that progress shows and a run can be stopped
 
 # chains come after the steps where there are steps, so that a step's scan reads them without a transposition
 CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0)
@@ -56,8 +56,10 @@ def plan_layout(
     late = sampler.draws_late(one.position, num_chains)
     drawn_bytes = trees.num_bytes(jax.eval_shape(lambda key: sampler.draw(key, one.position, late), jax.random.key(0)))
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
-    in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // (chains * drawn_bytes))
-    in_chunk = max(1, min(MAX_CHUNK, thin * chunk_bytes // (chains * kept_bytes)))
+    examples = sampler.num_steps * sampler.gradient.num_examples(sampler.target) + sampler.acceptance.num_examples(sampler.target)
+    work = chains * max(1, examples) * trees.size(one.position)
+    in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // max(1, chains * drawn_bytes))
+    in_chunk = max(1, min(MAX_CHUNK, MAX_WORK // work, thin * chunk_bytes // (chains * kept_bytes)))
     transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
         return Layout(1, 1, transitions, late)
