@@ -91,7 +91,7 @@ def test_a_trajectory_that_does_not_fit_the_epoch_is_refused(plan, num_steps):
         amagold.amagold(target, step_size=0.1, num_steps=num_steps, gradient=gradients.minibatch(4, plan=plan))
 
 
-def test_an_outside_loader_is_reversed_half_the_time():
+def test_an_outside_loader_is_reversed_by_a_fair_coin():
     target, position = TARGETS["vector"]
     sampler = amagold.amagold(target, step_size=0.1, num_steps=3, gradient=gradients.minibatch(4, plan="external"))
     batches = jax.tree.map(lambda leaf: leaf.reshape(3, 4, *leaf.shape[1:]), target.data)
