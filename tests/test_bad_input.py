@@ -50,10 +50,12 @@ def test_bad_start(name, start, sentence):
 
 def test_a_bad_start_of_one_chain_among_many():
     walled = amagold.hmc(posterior(domain=lambda position: position > 0.0), step_size=0.1)
-    with pytest.raises(ValueError, match="positions must lie inside the target's domain, but that of chain 2 does not; start it inside"):
+    with pytest.raises(
+        ValueError, match="positions must lie inside the target's domain, but the start of chain 2 fails that; start it inside"
+    ):
         amagold.run_chains(walled, jax.random.key(0), np.array([1.0, 2.0, -1.0]), 5)
     half = amagold.hmc(amagold.Density(lambda position: jnp.where(position > 0, -position, -jnp.inf)), step_size=0.1)
-    with pytest.raises(ValueError, match="positions must have a finite log density, but that of chain 1 does not"):
+    with pytest.raises(ValueError, match="positions must have a finite log density, but the start of chain 1 fails that"):
         amagold.run_chains(half, jax.random.key(0), np.array([1.0, -2.0]), 5)
 
 
@@ -125,7 +127,7 @@ def test_other_bad_settings():
         amagold.amagold(amagold.Density(log_prior), step_size=0.1, batch_size=3)
     with pytest.raises(ValueError, match="lacks log_density"):
         amagold.amortized(posterior(), type("Half", (), {"draw": None, "propose": None})())
-    with pytest.raises(ValueError, match="positions must be finite, but that of chain 1 does not"):
+    with pytest.raises(ValueError, match="positions must be finite, but the start of chain 1 fails that"):
         amagold.run_chains(amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.array([0.0, np.nan]), 5)
     with pytest.raises(ValueError, match="num_samples must be a whole number of at least 1"):
         amagold.run_chains(amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.zeros(2), 0)

@@ -46,8 +46,8 @@ def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Clas
     return decorate
 
 
-def hashable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, or a plain one around it where it cannot be hashed, so that it can be a static field."""
+def hashable(function: Any) -> Any:
+    """The function itself (or None), or a plain one around it where it cannot be hashed, so that it can be a static field."""
     try:
         hash(function)
     except TypeError:

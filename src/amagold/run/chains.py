@@ -40,7 +40,7 @@ def _every_chain(is_good: jax.Array, must: str, remedy: str) -> None:
     """Raise for the first chain whose start is not good."""
     bad = np.flatnonzero(~np.asarray(is_good))
     if bad.size:
-        raise ValueError(f"positions must {must}, but that of chain {bad[0]} does not; {remedy}")
+        raise ValueError(f"positions must {must}, but the start of chain {bad[0]} fails that; {remedy}")
 
 
 def run_chains(

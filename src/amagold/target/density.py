@@ -24,7 +24,8 @@ class Density:
     def __post_init__(self) -> None:
         if not callable(self.log_density):
             raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
-        object.__setattr__(self, "log_density", trees.hashable(self.log_density))
+        for name in ("log_density", "domain"):
+            object.__setattr__(self, name, trees.hashable(getattr(self, name)))
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""

@@ -31,6 +31,7 @@ class Posterior:
         for name in ("log_likelihood", "log_prior"):
             if not callable(getattr(self, name)):
                 raise ValueError(f"{name} must be a function, got {type(getattr(self, name)).__name__}")
+        for name in ("log_likelihood", "log_prior", "domain"):
             object.__setattr__(self, name, trees.hashable(getattr(self, name)))
         check_data(self.data)
         object.__setattr__(self, "data", jax.tree.map(jnp.asarray, self.data))
