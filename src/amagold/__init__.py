@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from amagold.randomness import normal_like
     from amagold.run import run_chains
     from amagold.samplers import Info, Sampler, State, amagold, amortized, from_sgd, hmc, l2mc, sghmc, sgld
+    from amagold.sampling import Run, SamplingWarning, SgdBurnIn, StoreFailedError, StoreInUseError, Warmup, load, resume, sample
     from amagold.target import Density, Posterior
 
 __version__ = "0.1.0"
@@ -22,8 +23,14 @@ _HOMES = {
     "Density": "amagold.target",
     "Info": "amagold.samplers",
     "Posterior": "amagold.target",
+    "Run": "amagold.sampling",
     "Sampler": "amagold.samplers",
+    "SamplingWarning": "amagold.sampling",
+    "SgdBurnIn": "amagold.sampling",
     "State": "amagold.samplers",
+    "StoreFailedError": "amagold.sampling",
+    "StoreInUseError": "amagold.sampling",
+    "Warmup": "amagold.sampling",
     "amagold": "amagold.samplers",
     "amortized": "amagold.samplers",
     "energy_difference": "amagold.energy",
@@ -31,9 +38,12 @@ _HOMES = {
     "gradient_variance": "amagold.diagnose",
     "hmc": "amagold.samplers",
     "l2mc": "amagold.samplers",
+    "load": "amagold.sampling",
     "normal_like": "amagold.randomness",
     "predicted_acceptance": "amagold.acceptance",
+    "resume": "amagold.sampling",
     "run_chains": "amagold.run",
+    "sample": "amagold.sampling",
     "sghmc": "amagold.samplers",
     "sgld": "amagold.samplers",
     "symmetric_kl": "amagold.diagnose",
@@ -44,8 +54,14 @@ __all__ = [
     "Density",
     "Info",
     "Posterior",
+    "Run",
     "Sampler",
+    "SamplingWarning",
+    "SgdBurnIn",
     "State",
+    "StoreFailedError",
+    "StoreInUseError",
+    "Warmup",
     "acceptance",
     "amagold",
     "amortized",
@@ -57,11 +73,14 @@ __all__ = [
     "gradients",
     "hmc",
     "l2mc",
+    "load",
     "models",
     "normal_like",
     "predicted_acceptance",
+    "resume",
     "run",
     "run_chains",
+    "sample",
     "sghmc",
     "sgld",
     "symmetric_kl",
@@ -70,6 +89,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _HOMES or name in _ROOMS:
+        # before anything computes, because JAX fixes its devices then
+        importlib.import_module("amagold.run.devices").use_all_cores()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     if name in _ROOMS:

@@ -38,6 +38,10 @@ class Acceptance(Protocol):
         """What the next test needs to know of the current position."""
         ...
 
+    def energy(self, memory: Any) -> Any:
+        """U of the remembered position, up to a constant; the empty tuple when that is not remembered."""
+        ...
+
     def decide(self, target: Target, draws: Any, memory: Any, proposed: trees.PyTree, work: jax.Array) -> Decision:
         """Accept or reject the proposed position, given what is remembered of the current one and the work of getting there."""
         ...

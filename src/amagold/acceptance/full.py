@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance.base import Decision
-from amagold.energy.memory import Memory, log_density_difference, remember
+from amagold.energy.memory import Memory, energy_of, log_density_difference, remember
 from amagold.target import Posterior, Target, checks
 
 HOPELESS = -1000.0  # a log ratio below this is reported as a divergence
@@ -32,6 +32,9 @@ class FullTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> Memory:
         return remember(target, position, self.keep, self.chunk_size)
+
+    def energy(self, memory: Memory) -> jax.Array:
+        return energy_of(memory)
 
     def decide(self, target: Target, draws: jax.Array, memory: Memory, proposed: trees.PyTree, work: jax.Array) -> Decision:
         proposed_memory = self.remember(target, proposed)

@@ -26,6 +26,9 @@ class NeverReject:
     def remember(self, target: Target, position: trees.PyTree) -> tuple[()]:
         return ()
 
+    def energy(self, memory: tuple[()]) -> tuple[()]:
+        return ()
+
     def decide(self, target: Target, draws: tuple[()], memory: tuple[()], proposed: trees.PyTree, work: jax.Array) -> Decision:
         return Decision(jnp.bool_(True), jnp.float32(0.0), ~trees.all_finite(proposed), ())
 

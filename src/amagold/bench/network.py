@@ -54,6 +54,9 @@ class NoTest:
     def remember(self, target: Target, position: Any) -> tuple[()]:
         return ()
 
+    def energy(self, memory: tuple[()]) -> tuple[()]:
+        return ()
+
     def decide(self, target: Target, draws: tuple[()], memory: tuple[()], proposed: Any, work: jax.Array) -> Decision:
         return Decision(jnp.bool_(True), work, jnp.bool_(False), ())
 

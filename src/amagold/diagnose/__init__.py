@@ -1,6 +1,24 @@
 """What tells whether draws are right and what they cost."""
 
+from amagold.diagnose.convergence import maximum_r_hat, minimum_ess
+from amagold.diagnose.convergence_bound import ConvergenceBound, convergence_bound
+from amagold.diagnose.cost import Cost, effective_cost
+from amagold.diagnose.exactness import Quantity, Report, check
 from amagold.diagnose.gradient_variance import gradient_variance
+from amagold.diagnose.stein import kernel_stein_discrepancy
 from amagold.diagnose.symmetric_kl import symmetric_kl
 
-__all__ = ["gradient_variance", "symmetric_kl"]
+__all__ = [
+    "ConvergenceBound",
+    "Cost",
+    "Quantity",
+    "Report",
+    "check",
+    "convergence_bound",
+    "effective_cost",
+    "gradient_variance",
+    "kernel_stein_discrepancy",
+    "maximum_r_hat",
+    "minimum_ess",
+    "symmetric_kl",
+]

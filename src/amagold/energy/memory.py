@@ -59,6 +59,14 @@ def log_density_difference(target: Target, proposed: Memory, current: Memory) ->
     raise TypeError(f"cannot compare {type(proposed).__name__} with {type(current).__name__}")
 
 
+def energy_of(memory: Memory) -> jax.Array:
+    """U of the remembered position, up to a constant."""
+    if isinstance(memory, ExampleMemory):
+        return -memory.log_prior - precise_sum(memory.log_likelihoods)
+    log_density = memory.log_density
+    return -(log_density.high + log_density.low) if isinstance(log_density, Wide) else -log_density
+
+
 def _total(target: Posterior, position: trees.PyTree, chunk_size: int | None) -> Wide:
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
         values = target.log_likelihoods(position, rows)

@@ -34,7 +34,7 @@ def log_density(theta: Any) -> Any:
 
 def double_well() -> Density:
     """The double well as a target; a position is one number."""
-    return Density(log_density)
+    return Density(log_density, init=0.0)
 
 
 def double_well_density(theta: np.ndarray) -> np.ndarray:

@@ -44,4 +44,5 @@ def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bo
     if intercept:
         predictors = np.column_stack([np.ones(len(predictors), np.float32), predictors])
     signs = np.where(outcomes > 0, 1.0, -1.0).astype(np.float32)
-    return Posterior(log_likelihood, Normal(float(prior_scale)), Example(jnp.asarray(predictors), jnp.asarray(signs)))
+    data = Example(jnp.asarray(predictors), jnp.asarray(signs))
+    return Posterior(log_likelihood, Normal(float(prior_scale)), data, init=np.zeros(predictors.shape[1], np.float32))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,18 +28,20 @@ class Kept(NamedTuple):
 
     position: trees.PyTree
     info: Info
+    energy: Any = ()  # U of each draw, where it was asked for and the test knows it
 
 
 class Layout(NamedTuple):
     """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions.
 
-    With `late`, noise is drawn at the step that needs it, not for the block.
+    With `late`, noise is drawn at the step that needs it, not for the block. With `energy`, U is kept of every draw.
     """
 
     num_blocks: int
     num_kept: int
     thin: int
     late: bool = False
+    energy: bool = False
 
 
 def plan_layout(
@@ -56,16 +58,20 @@ def plan_layout(
     late = sampler.draws_late(one.position, num_chains)
     drawn_bytes = trees.num_bytes(jax.eval_shape(lambda key: sampler.draw(key, one.position, late), jax.random.key(0)))
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
-    examples = sampler.num_steps * sampler.gradient.num_examples(sampler.target) + sampler.acceptance.num_examples(sampler.target)
-    work = chains * max(1, examples) * trees.size(one.position)
     in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // max(1, chains * drawn_bytes))
-    in_chunk = max(1, min(MAX_CHUNK, MAX_WORK // work, thin * chunk_bytes // (chains * kept_bytes)))
+    in_chunk = max(1, min(MAX_CHUNK, most_transitions(sampler, one.position, chains), thin * chunk_bytes // (chains * kept_bytes)))
     transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
         return Layout(1, 1, transitions, late)
     num_kept = _even_cut(num_samples, transitions // thin)
     num_blocks = max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept))
     return Layout(num_blocks, num_kept, thin, late)
+
+
+def most_transitions(sampler: Sampler, position: trees.PyTree, num_chains: int) -> int:
+    """How many transitions of all chains on a device are short enough for one call."""
+    examples = sampler.num_steps * sampler.gradient.num_examples(sampler.target) + sampler.acceptance.num_examples(sampler.target)
+    return max(1, MAX_WORK // (num_chains * max(1, examples) * trees.size(position)))
 
 
 def _even_cut(total: int, most: int) -> int:
@@ -109,13 +115,17 @@ def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
     # each step gathers its own rows: gathered ahead for a block, they would leave the processor's cache before they are used
     advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES))
 
+    def keep(states: State, info: Info) -> Kept:
+        energy = sampler.acceptance.energy if alone else jax.vmap(sampler.acceptance.energy)
+        return Kept(states.position, info, energy(states.memory) if layout.energy else ())
+
     def keep_one(states: State, drawn: Randomness) -> tuple[State, Kept]:
         states, info = advance(states, drawn)
-        return states, Kept(states.position, info)
+        return states, keep(states, info)
 
     def keep_last(states: State, drawn: Randomness) -> tuple[State, Kept]:
         states, infos = jax.lax.scan(advance, states, drawn)
-        return states, Kept(states.position, _summarise(infos))
+        return states, keep(states, _summarise(infos))
 
     drawn = jax.vmap(draw)(keys)
     if layout.thin == 1:
@@ -164,8 +174,28 @@ def chain_mesh(num_chains: int) -> Mesh | None:
     return None if usable == 1 else Mesh(np.array(devices[:usable]), ("chain",))
 
 
+def chain_keys_of(key: jax.Array, num_chains: int) -> jax.Array:
+    """A key for each chain."""
+    return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(num_chains, dtype=jnp.uint32))
+
+
+def spread(mesh: Mesh | None, by_chain: Any, shared: Any) -> tuple[Any, Any]:
+    """Put what has a leading chain axis onto the devices chain by chain, and the rest onto each of them."""
+    if mesh is None:
+        return by_chain, shared
+    return jax.device_put(by_chain, NamedSharding(mesh, Spec("chain"))), jax.device_put(shared, NamedSharding(mesh, Spec()))
+
+
 def run_chunks(
-    sampler: Sampler, key: jax.Array, states: State, num_samples: int, *, thin: int = 1, first: int = 0, chunk_bytes: int = CHUNK_BYTES
+    sampler: Sampler,
+    key: jax.Array,
+    states: State,
+    num_samples: int,
+    *,
+    thin: int = 1,
+    first: int = 0,
+    chunk_bytes: int = CHUNK_BYTES,
+    keep_energy: bool = False,
 ) -> Iterator[tuple[State, Kept]]:
     """Run chains from stacked states and yield (states, kept draws) chunk by chunk.
 
@@ -176,15 +206,12 @@ def run_chunks(
       thin: transitions per kept draw.
       first: the number of the first transition in the whole run, to go on where another run stopped.
       chunk_bytes: budget for the draws that one chunk keeps on a device. It does not show in the draws.
+      keep_energy: whether to keep U of every draw too.
     """
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
-    layout = plan_layout(sampler, states, num_samples, thin, 1 if mesh is None else mesh.size, chunk_bytes)
-    chain_keys = jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(num_chains, dtype=jnp.uint32))
-    if mesh is not None:
-        spread = NamedSharding(mesh, Spec("chain"))
-        chain_keys, states = jax.device_put((chain_keys, states), spread)
-        sampler = jax.device_put(sampler, NamedSharding(mesh, Spec()))
+    layout = plan_layout(sampler, states, num_samples, thin, 1 if mesh is None else mesh.size, chunk_bytes)._replace(energy=keep_energy)
+    (chain_keys, states), sampler = spread(mesh, (chain_keys_of(key, num_chains), states), sampler)
 
     def advance(states: State, at: int, layout: Layout) -> tuple[State, Kept]:
         return _run_chunk(sampler, chain_keys, states, jnp.uint32(at), layout, mesh)
@@ -224,4 +251,4 @@ def _join(earlier: Kept, later: Kept, before: int, now: int) -> Kept:
         num_energy_examples=earlier.info.num_energy_examples + later.info.num_energy_examples,
         label=later.info.label,
     )
-    return Kept(later.position, info)
+    return Kept(later.position, info, later.energy)

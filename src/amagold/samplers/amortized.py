@@ -116,9 +116,20 @@ class Sampler:
             return self.gradient.arrange(randomness.batches, _checked(self, batches))
         return self.gradient.gather(self.target, randomness.batches)
 
-    def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
-        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""
-        origin = Phase(state.position, randomness.momentum if self.resample_momentum else state.momentum)
+    def num_gradients(self, position: trees.PyTree) -> int:
+        """How many gradients one transition evaluates. Nothing is computed."""
+        counted: list[int] = []
+
+        def count(key: jax.Array) -> None:
+            randomness = self.draw(key, position)
+            momentum = randomness.momentum if self.resample_momentum else _first_momentum(self.proposal, key, position)
+            counted.append(self._run(Phase(position, momentum), randomness, None)[2])
+
+        jax.eval_shape(count, jax.random.key(0))
+        return self.num_steps * counted[0]
+
+    def _run(self, origin: Phase, randomness: Randomness, rows: Any) -> tuple[Phase, jax.Array, int]:
+        """The trajectory's end, its work, and the gradients that each step asked for."""
 
         def gradient(position: trees.PyTree, step: tuple[Any, Any]) -> trees.PyTree:
             step_rows, noise = step
@@ -127,7 +138,12 @@ class Sampler:
             return self.gradient.estimate(self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position))
 
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
-        end, work, calls = run_trajectory(self.proposal, origin, randomness.noise, needed, gradient, self.num_steps)
+        return run_trajectory(self.proposal, origin, randomness.noise, needed, gradient, self.num_steps)
+
+    def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
+        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""
+        origin = Phase(state.position, randomness.momentum if self.resample_momentum else state.momentum)
+        end, work, calls = self._run(origin, randomness, rows)
         decision = self.acceptance.decide(self.target, randomness.test, state.memory, end.position, work)
 
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum

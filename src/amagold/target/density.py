@@ -16,16 +16,19 @@ class Density:
     Args:
       log_density: position -> one number, up to a constant.
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
+      init: a position, near which `amagold.sample` starts when it is not told where.
     """
 
     log_density: Callable[[trees.PyTree], jax.Array]
     domain: Callable[[trees.PyTree], jax.Array] | None = None
+    init: trees.PyTree = None
 
     def __post_init__(self) -> None:
         if not callable(self.log_density):
             raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
         for name in ("log_density", "domain"):
             object.__setattr__(self, name, trees.hashable(getattr(self, name)))
+        object.__setattr__(self, "init", trees.as_position(self.init))
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""

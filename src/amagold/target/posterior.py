@@ -20,12 +20,14 @@ class Posterior:
       log_prior: position -> one number.
       data: a pytree of arrays with one common leading axis, the examples.
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
+      init: a position, near which `amagold.sample` starts when it is not told where.
     """
 
     log_likelihood: Callable[[trees.PyTree, trees.PyTree], jax.Array]
     log_prior: Callable[[trees.PyTree], jax.Array]
     data: trees.PyTree
     domain: Callable[[trees.PyTree], jax.Array] | None = None
+    init: trees.PyTree = None
 
     def __post_init__(self) -> None:
         for name in ("log_likelihood", "log_prior"):
@@ -35,6 +37,7 @@ class Posterior:
             object.__setattr__(self, name, trees.hashable(getattr(self, name)))
         check_data(self.data)
         object.__setattr__(self, "data", jax.tree.map(jnp.asarray, self.data))
+        object.__setattr__(self, "init", trees.as_position(self.init))
 
     @property
     def num_examples(self) -> int:

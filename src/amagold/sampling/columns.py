@@ -1,0 +1,84 @@
+"""What is kept of every draw, by ArviZ's names, with axes (chain, draw, ...)."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from amagold import trees
+from amagold.run.chunks import Kept
+from amagold.samplers import Sampler
+from amagold.store.names import Variable, describe, name_leaves
+from amagold.warmup.adapt import Trace
+from amagold.warmup.knobs import has_knob, knob
+
+STATISTICS = {
+    "acceptance_rate": "float32",
+    "accepted": "bool",
+    "diverging": "bool",
+    "energy": "float32",
+    "energy_error": "float32",
+    "step_size": "float32",
+    "n_steps": "int32",
+    "num_gradient_examples": "int64",
+    "num_energy_examples": "int64",
+}
+WARMUP_STATISTICS = {"acceptance_rate": "float32", "diverging": "bool", "step_size": "float32", "n_steps": "int32", "mass_scale": "float32"}
+
+
+def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict[str, dict[str, Variable]]:
+    """The groups of a run and their variables, for one position without chain axis."""
+    left_out = set() if has_knob(sampler, "step_size") else {"step_size"}
+    if not sampler.acceptance.uses_work:
+        left_out |= {"energy_error"}
+    if not jax.tree.leaves(jax.eval_shape(lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)), position)):
+        left_out |= {"energy"}
+    groups = {
+        "posterior": describe(position),
+        "sample_stats": {name: Variable((), kind) for name, kind in STATISTICS.items() if name not in left_out},
+        "warmup_sample_stats": {name: Variable((), kind) for name, kind in WARMUP_STATISTICS.items() if name not in left_out},
+    }
+    if keeps_warmup:
+        groups["warmup_posterior"] = describe(position)
+    return groups
+
+
+def columns_of(kept: Kept, sampler: Sampler, thin: int) -> dict[str, dict[str, np.ndarray]]:
+    """A chunk of kept draws as columns."""
+    info = kept.info
+    shape = info.is_accepted.shape
+    stats: dict[str, Any] = {
+        "acceptance_rate": info.acceptance_rate,
+        "accepted": info.is_accepted,
+        "diverging": info.is_divergent,
+        "n_steps": np.full(shape, sampler.num_steps * thin, np.int32),
+        "num_gradient_examples": info.num_gradient_examples,
+        "num_energy_examples": info.num_energy_examples,
+    }
+    if sampler.acceptance.uses_work:
+        stats["energy_error"] = -np.asarray(info.log_ratio)
+    if jax.tree.leaves(kept.energy):
+        stats["energy"] = kept.energy
+    if has_knob(sampler, "step_size"):
+        stats["step_size"] = np.full(shape, float(knob(sampler, "step_size")), np.float32)
+    return {"posterior": _by_chain(name_leaves(kept.position)), "sample_stats": _by_chain(stats)}
+
+
+def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, np.ndarray]]:
+    """A block of warm-up as columns."""
+    shape = trace.acceptance_rate.shape
+    stats: dict[str, Any] = {
+        "acceptance_rate": trace.acceptance_rate,
+        "diverging": trace.is_divergent,
+        "n_steps": np.broadcast_to(trace.num_steps[:, None], shape),
+        "mass_scale": np.broadcast_to(trace.mass_scale[:, None], shape),
+    }
+    if has_knob(sampler, "step_size"):
+        stats["step_size"] = np.broadcast_to(trace.step_size[:, None], shape)
+    columns = {"warmup_sample_stats": _by_chain(stats)}
+    leaves = name_leaves(trace.position)
+    return columns | {"warmup_posterior": _by_chain(leaves)} if leaves else columns
+
+
+def _by_chain(columns: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.moveaxis(np.asarray(values), 0, 1) for name, values in columns.items()}

@@ -1,0 +1,45 @@
+"""How long JAX compiled, so that the speed of sampling can be told without it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
+LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE = "/jax/core/compile/backend_compile_duration"
+
+
+class CompileTime:
+    """Seconds spent tracing and compiling while it was watched, in one thread."""
+
+    def __init__(self) -> None:
+        self._compiled = 0.0
+        self._traced = 0.0
+        self._thread = threading.get_ident()
+
+    @property
+    def seconds(self) -> float:
+        return self._compiled + self._traced
+
+    def hear(self, event: str, duration_secs: float, **details: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        if event == TRACE:
+            # traces are nested: the longest holds the others
+            self._traced = max(self._traced, duration_secs)
+        elif event in (LOWER, COMPILE):
+            self._compiled += duration_secs
+
+
+@contextmanager
+def watch_compilation() -> Iterator[CompileTime]:
+    """Listen to JAX's own measurements."""
+    spent = CompileTime()
+    jax.monitoring.register_event_duration_secs_listener(spent.hear)
+    try:
+        yield spent
+    finally:
+        jax.monitoring.unregister_event_duration_listener(spent.hear)

@@ -1,0 +1,150 @@
+"""The run itself: warm-up, then draws, chunk by chunk, with everything that is needed to go on after each."""
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.run.chunks import Kept, run_chunks
+from amagold.samplers import Sampler, State
+from amagold.sampling.columns import columns_of, warmup_columns_of
+from amagold.sampling.compile_time import watch_compilation
+from amagold.sampling.interruption import Stopper
+from amagold.sampling.progress import Display
+from amagold.sampling.recorder import Recorder
+from amagold.sampling.settings import Settings
+from amagold.store.checkpoint import Checkpoint, pack, unpack
+from amagold.warmup import adapt
+from amagold.warmup.knobs import has_knob, knob
+
+
+class Reached(NamedTuple):
+    """How far a run is. During sampling `warmup` holds the frozen sampler and the latest states."""
+
+    warmup: adapt.Progress
+    num_drawn: int = 0
+    warmup_seconds: float = 0.0
+    sampling_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    stopped: str | None = None  # why it ended early
+
+    @property
+    def sampler(self) -> Sampler:
+        return self.warmup.sampler
+
+
+def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
+    """Everything that the rest of the run depends on, beside the seed and the target."""
+    at = reached.warmup
+    arrays = pack("states", at.states) | pack("proposal", at.sampler.proposal) | pack("step", at.step) | pack("moments", at.moments)
+    notes = {
+        "warmup_done": at.done,
+        "num_steps": at.sampler.num_steps,
+        "warmup_seconds": reached.warmup_seconds,
+        "sampling_seconds": reached.sampling_seconds,
+        "compile_seconds": reached.compile_seconds,
+    }
+    is_sampling = at.done >= num_warmup
+    return Checkpoint("sampling" if is_sampling else "warmup", reached.num_drawn if is_sampling else at.done, arrays, notes)
+
+
+def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
+    """Back to where the checkpoint was made, in the form of a warm-up that has not begun."""
+    notes, arrays = checkpoint.notes, checkpoint.arrays
+    as_arrays = lambda name, tree: jax.tree.map(jnp.asarray, unpack(name, arrays, tree))  # noqa: E731
+    proposal = as_arrays("proposal", jax.tree.map(jnp.asarray, like.sampler.proposal))
+    sampler = dataclasses.replace(like.sampler, proposal=proposal, num_steps=int(notes["num_steps"]))
+    at = adapt.Progress(
+        int(notes["warmup_done"]),
+        sampler,
+        as_arrays("states", like.states),
+        as_arrays("step", like.step),
+        as_arrays("moments", like.moments),
+    )
+    num_drawn = checkpoint.done if checkpoint.phase == "sampling" else 0
+    return Reached(at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"])
+
+
+def run(
+    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+) -> Reached:
+    """Go on until the run is complete or has to stop. What is returned is saved."""
+    reached = _warm_up(reached, key, rules, settings, recorder, display, stopper)
+    if reached.warmup.done >= settings.num_warmup and not reached.stopped:
+        reached = _draw(reached, key, settings, recorder, display, stopper)
+    _save(reached, settings, recorder, at_once=True)
+    return reached
+
+
+def _save(reached: Reached, settings: Settings, recorder: Recorder, *, at_once: bool = False) -> None:
+    """Make everything so far safe, now or when it is due."""
+    recorder.note(
+        is_complete=reached.num_drawn == settings.num_samples,
+        stopped=reached.stopped,
+        warmup_time=reached.warmup_seconds,
+        sampling_time=reached.sampling_seconds,
+        compile_time=reached.compile_seconds,
+    )
+    recorder.save(lambda: checkpoint_of(reached, settings.num_warmup), at_once=at_once)
+
+
+def _warm_up(
+    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+) -> Reached:
+    while reached.warmup.done < settings.num_warmup and not stopper.reason:
+        began = time.monotonic()
+        with watch_compilation() as compiling:
+            at, trace = adapt.next_block(reached.warmup, key, rules)
+        recorder.add(warmup_columns_of(trace, at.sampler))
+        seconds = max(0.0, time.monotonic() - began - compiling.seconds)
+        reached = reached._replace(
+            warmup=at, warmup_seconds=reached.warmup_seconds + seconds, compile_seconds=reached.compile_seconds + compiling.seconds
+        )
+        step = float(trace.step_size[-1]) if has_knob(at.sampler, "step_size") else None
+        display.update("warm-up", at.done, trace.acceptance_rate, trace.is_divergent, step)
+        _save(reached, settings, recorder, at_once=at.done == settings.num_warmup)
+    return reached._replace(stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None)
+
+
+def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper) -> Reached:
+    sampler = reached.sampler
+    step = float(knob(sampler, "step_size")) if has_knob(sampler, "step_size") else None
+    chunks = run_chunks(
+        sampler,
+        key,
+        reached.warmup.states,
+        settings.num_samples - reached.num_drawn,
+        thin=settings.thin,
+        first=settings.num_warmup + reached.num_drawn * settings.thin,
+        keep_energy=True,
+    )
+    began = time.monotonic()
+    before = reached
+    with watch_compilation() as compiling:
+        for states, kept in _one_ahead(chunks):
+            kept = jax.tree.map(np.asarray, kept)
+            recorder.add(columns_of(kept, sampler, settings.thin))
+            reached = reached._replace(
+                warmup=reached.warmup._replace(states=states),
+                num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],
+                sampling_seconds=before.sampling_seconds + max(1e-9, time.monotonic() - began - compiling.seconds),
+                compile_seconds=before.compile_seconds + compiling.seconds,
+            )
+            display.update("sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step)
+            _save(reached, settings, recorder)
+            if stopper.reason and reached.num_drawn < settings.num_samples:
+                return reached._replace(stopped=stopper.reason)
+    return reached
+
+
+def _one_ahead(chunks: Iterator[tuple[State, Kept]]) -> Iterator[tuple[State, Kept]]:
+    """The same chunks, with the next one already under way on the devices while the host takes care of this one."""
+    earlier: Any = next(chunks, None)
+    while earlier is not None:
+        later = next(chunks, None)
+        yield earlier
+        earlier = later

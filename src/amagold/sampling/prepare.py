@@ -1,0 +1,120 @@
+"""From what the user gave to a sampler, its plan, and a start for every chain."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.samplers import Sampler
+from amagold.sampling.given import Given
+from amagold.sampling.settings import Settings
+from amagold.target import Density, Posterior, Target
+from amagold.warmup import adapt
+from amagold.warmup.curvature import Curvature, curvature_at
+from amagold.warmup.knobs import has_knob
+from amagold.warmup.mode import Mode, find_mode
+from amagold.warmup.plan import Plan, make_plan
+from amagold.warmup.settings import Warmup
+from amagold.warmup.sgd import descend
+from amagold.warmup.starts import disperse
+
+
+class Keys(NamedTuple):
+    """One key for each part of a run."""
+
+    plan: jax.Array
+    starts: jax.Array
+    states: jax.Array
+    descent: jax.Array
+    transitions: jax.Array
+
+
+class Prepared(NamedTuple):
+    """Everything that a run begins from."""
+
+    sampler: Sampler
+    plan: Plan | Given
+    rules: adapt.Rules
+    positions: trees.PyTree  # stacked on a leading chain axis
+
+
+def make_keys(seed: int) -> Keys:
+    return Keys(*jax.random.split(jax.random.key(seed), len(Keys._fields)))
+
+
+def target_of(target_or_sampler: Any) -> Target:
+    """The target, or the given sampler's own."""
+    if isinstance(target_or_sampler, Sampler):
+        return target_or_sampler.target
+    if isinstance(target_or_sampler, (Posterior, Density)):
+        return target_or_sampler
+    raise ValueError(
+        f"target_or_sampler must be an amagold.Posterior, an amagold.Density or a sampler of this library, got "
+        f"{type(target_or_sampler).__name__}; build one first"
+    )
+
+
+def prepare(target_or_sampler: Any, settings: Settings, init: trees.PyTree, init_per_chain: trees.PyTree) -> Prepared:
+    """Plan where a target was given, and find starts where none were."""
+    target, keys = target_of(target_or_sampler), make_keys(settings.seed)
+    anchor, positions = _given_starts(target, settings.num_chains, init, init_per_chain)
+    target.check(anchor)
+    is_planned = not isinstance(target_or_sampler, Sampler)
+    mode, curvature = _look_around(target, anchor) if is_planned or positions is None else (None, None)
+    if positions is None:
+        assert mode is not None
+        assert curvature is not None
+        positions = disperse(target, mode, curvature, settings.num_chains, keys.starts)
+    if settings.warmup.sgd is not None:
+        positions = descend(target, positions, keys.descent, settings.warmup.sgd)
+    if not is_planned:
+        rules = adapt.make_rules(target_or_sampler, settings.num_warmup, settings.warmup)
+        return Prepared(target_or_sampler, Given.from_sampler(target_or_sampler, settings.warmup), rules, positions)
+    assert mode is not None
+    assert curvature is not None
+    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains)
+    sampler = plan.build(target, plan.initial_mass(curvature))
+    return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions)
+
+
+def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> adapt.Rules:
+    """What warm-up adapts; the user's word goes before the plan's."""
+    if isinstance(plan, Given):
+        return adapt.make_rules(sampler, settings.num_warmup, settings.warmup)
+    wanted = settings.warmup.target_acceptance or plan.target_acceptance
+    warmup = Warmup(wanted, settings.warmup.mass or plan.mass, keep=settings.warmup.keep)
+    rules = adapt.make_rules(sampler, settings.num_warmup, warmup)
+    return rules._replace(trajectory_length=plan.trajectory_length if has_knob(sampler, "step_size") else None)
+
+
+def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_chain: trees.PyTree) -> tuple[trees.PyTree, trees.PyTree]:
+    """A position to look around from, and the starts of all chains if they were given."""
+    if init is not None and init_per_chain is not None:
+        raise ValueError("init and init_per_chain must not both be given; init is one position for all chains, init_per_chain one for each")
+    if init_per_chain is not None:
+        positions = trees.as_position(init_per_chain)
+        lengths = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree.leaves(positions)}
+        if lengths != {num_chains}:
+            found = ", ".join(str(length) for length in sorted(lengths, key=str))
+            raise ValueError(
+                f"init_per_chain must have a leading axis of num_chains = {num_chains} in every array, got {found}; stack one position "
+                "for each "
+                "chain, or set num_chains"
+            )
+        return jax.tree.map(lambda leaf: leaf[0], positions), positions
+    if init is not None:
+        position = trees.as_position(init)
+        return position, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
+    if target.init is None:
+        raise ValueError(
+            "init must be given, because the target does not say what its positions look like; pass init=..., or build the target "
+            "with init=..., "
+            "which lets chains start dispersed around the mode"
+        )
+    return target.init, None
+
+
+def _look_around(target: Target, position: trees.PyTree) -> tuple[Mode, Curvature]:
+    mode = find_mode(target, position)
+    return mode, curvature_at(target, mode.position)

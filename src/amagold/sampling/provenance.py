@@ -1,0 +1,38 @@
+"""Where draws come from: versions, and a fingerprint of the data."""
+
+import hashlib
+import platform
+from typing import Any
+
+import jax
+import numpy as np
+
+from amagold import __version__
+from amagold.target import Posterior, Target
+
+BLOCK_BYTES = 32 * 2**20
+
+
+def versions() -> dict[str, Any]:
+    """What made the draws; another version of JAX may round differently."""
+    return {
+        "amagold": __version__,
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": f"{jax.default_backend()} x {len(jax.devices())}",
+    }
+
+
+def fingerprint(target: Target) -> str | None:
+    """A checksum of all data, in order; None without data."""
+    if not isinstance(target, Posterior):
+        return None
+    seal = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(target.data):
+        values = np.asarray(leaf)
+        seal.update(f"{jax.tree_util.keystr(path)} {values.dtype} {values.shape}".encode())
+        rows = max(1, BLOCK_BYTES // max(1, values[:1].nbytes))
+        for start in range(0, len(values), rows):
+            seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())
+    return seal.hexdigest()

@@ -1,0 +1,172 @@
+"""Going on with a stored run where it stopped, bit for bit as if it never had."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.samplers import Sampler, State
+from amagold.sampling import engine
+from amagold.sampling.advice import warn
+from amagold.sampling.given import Given
+from amagold.sampling.interruption import Stopper
+from amagold.sampling.load import load, open_store, plan_of
+from amagold.sampling.prepare import Prepared, rules_of, target_of
+from amagold.sampling.progress import say
+from amagold.sampling.provenance import fingerprint, versions
+from amagold.sampling.recorder import StoreRecorder
+from amagold.sampling.result import Run
+from amagold.sampling.sample import finish
+from amagold.sampling.settings import Settings, check_max_time
+from amagold.store.checkpoint import CheckpointFolder
+from amagold.store.lock import Lock
+from amagold.store.structure import rebuild_structure
+from amagold.store.zarr_store import PRIVATE, ZarrStore
+from amagold.target import Target
+from amagold.warmup import adapt
+
+SAME_ENERGY = 1e-3  # relative: energies further apart than this come from another target
+
+
+def resume(
+    path: str | Path, target_or_sampler: Any, *, progress: bool = True, max_time: float | None = None, init: trees.PyTree = None
+) -> Run:
+    """Go on with a run that was stopped or killed. The draws end bit-identical to those of a run that never stopped.
+
+    Damaged draws and checkpoints are found by their checksums, reported, and made again from the last good checkpoint.
+
+    Args:
+      path: the folder that `amagold.sample(..., store=path)` made.
+      target_or_sampler: what the run was begun with.
+      progress, max_time: as in `amagold.sample`.
+      init: a position of the target, needed only where positions are of a class of your own.
+    """
+    check_max_time(max_time)
+    target = target_of(target_or_sampler)
+    folder = open_store(path).path
+    with Stopper(max_time) as stopper:
+        lock = Lock(folder / PRIVATE, folder)
+        try:
+            store = open_store(folder)
+            if store.attributes["is_complete"] and not _damage(store):
+                return load(folder)
+            settings, plan = Settings.from_json(store.attributes["settings"]), plan_of(store)
+            sampler = _same_sampler(target_or_sampler, plan, settings)
+            reached, problems = _restore(store, sampler, plan, settings, init)
+            problems += _changes(store, target)
+            if not _has_same_energy(reached):
+                problems.append(
+                    "another target: its energy at the saved positions is not the saved one, so the run would mix draws of two posteriors; "
+                    "pass the "
+                    "target that began it, or begin a new run"
+                )
+                reached = _remember_again(reached)
+            warn(problems, depth=1)
+            say(plan, progress)
+            done = {group: reached.warmup.done if group.startswith("warmup") else reached.num_drawn for group in store.groups}
+            store.commit(done, {"is_complete": False})
+            recorder = StoreRecorder(store, lock, CheckpointFolder(folder / PRIVATE), done)
+            prepared = Prepared(sampler, plan, rules_of(sampler, plan, settings), None)
+            return finish(reached, prepared, settings, recorder, progress, stopper)
+        finally:
+            lock.release()
+
+
+def _damage(store: ZarrStore) -> dict[str, tuple[int, str]]:
+    """The first damaged draw of each group that has one."""
+    found = {group: store.first_damage(group) for group in store.groups}
+    return {group: damage for group, damage in found.items() if damage is not None}
+
+
+def _same_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Sampler:
+    """The sampler of the run, before warm-up; raises when another one was given."""
+    if isinstance(plan, Given):
+        if not isinstance(target_or_sampler, Sampler):
+            raise ValueError("target_or_sampler must be the sampler that began this run, got a target alone; build the sampler again")
+        given = Given.from_sampler(target_or_sampler, settings.warmup)
+        differing = [name for name, value in given.to_json().items() if value != plan.to_json()[name]]
+        if differing:
+            name = differing[0]
+            raise ValueError(
+                f"target_or_sampler must be the sampler that began this run, but its {name} is {given.to_json()[name]} where the run has "
+                f"{plan.to_json()[name]}; pass the same one"
+            )
+        return target_or_sampler
+    if isinstance(target_or_sampler, Sampler):
+        raise ValueError(
+            "target_or_sampler must be the target that began this run, got a sampler; the run planned its own: pass the target"
+        )
+    return plan.build(target_or_sampler, 1.0)
+
+
+def _restore(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
+    """Where the last good checkpoint was, before any damage, and what was found wrong."""
+    damages = _damage(store)
+    problems = [f"damaged draws: {reason}; they are made again" for _, reason in damages.values()]
+    in_warmup = any(group.startswith("warmup") for group in damages)
+    at_most = -1 if in_warmup else min((first for first, _ in damages.values()), default=None)
+    checkpoint, others = CheckpointFolder(store.path / PRIVATE).load(at_most)
+    problems += others
+    if checkpoint is None:
+        raise ValueError(
+            f"path must hold a good checkpoint, but {str(store.path)!r} has none left ({'; '.join(problems)}); its draws so far open with "
+            "amagold.load: begin the run again at another path"
+        )
+    for group in store.groups:
+        store.clear_from(group, 0)
+    return engine.restore(checkpoint, _form(store, sampler, plan, settings, init)), problems
+
+
+def _form(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, init: trees.PyTree) -> adapt.Progress:
+    """A warm-up that has not begun, with zeros for values: what is saved fits into it."""
+    described = store.attributes["position"]
+    position = rebuild_structure(described) if described is not None else init if init is not None else sampler.target.init
+    if position is None:
+        raise ValueError("init must be given, because this run's positions are of a class of your own; pass any position of the target")
+    num_chains = settings.num_chains
+    stacked = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((num_chains, *leaf.shape), leaf.dtype), position)
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), num_chains))
+    states: State = jax.eval_shape(jax.vmap(sampler.init), stacked, keys)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), states)
+    return adapt.begin(sampler, zeros, rules_of(sampler, plan, settings))
+
+
+def _changes(store: ZarrStore, target: Target) -> list[str]:
+    """What is not as it was when the run began."""
+    found = []
+    if fingerprint(target) != store.attributes["data_fingerprint"]:
+        found.append(
+            "the data fingerprint changed: the target's data are not those that the run began with, and its draws would mix two "
+            "posteriors; "
+            "pass the same data in the same order, or begin a new run"
+        )
+    before, now = store.attributes["versions"], versions()
+    differing = [name for name in ("amagold", "jax", "platform") if before.get(name) != now[name]]
+    if differing:
+        changes = ", ".join(f"{name} {before.get(name)} -> {now[name]}" for name in differing)
+        found.append(f"versions changed ({changes}): the draws stay correct, and may differ from an uninterrupted run by rounding")
+    return found
+
+
+@jax.jit
+def _remember(sampler: Sampler, positions: trees.PyTree) -> Any:
+    return jax.vmap(lambda position: sampler.acceptance.remember(sampler.target, position))(positions)
+
+
+def _has_same_energy(reached: engine.Reached) -> bool:
+    """Whether the target gives the saved positions the energy that it gave them before."""
+    sampler, states = reached.sampler, reached.warmup.states
+    if not sampler.acceptance.uses_work:
+        return True
+    energy = jax.jit(jax.vmap(sampler.acceptance.energy))
+    before, now = np.asarray(energy(states.memory)), np.asarray(energy(_remember(sampler, states.position)))
+    return bool(np.all(np.abs(before - now) <= SAME_ENERGY * (1.0 + np.abs(before))))
+
+
+def _remember_again(reached: engine.Reached) -> engine.Reached:
+    states = reached.warmup.states
+    memory = _remember(reached.sampler, states.position)
+    return reached._replace(warmup=reached.warmup._replace(states=states._replace(memory=memory)))

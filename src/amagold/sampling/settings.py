@@ -1,0 +1,59 @@
+"""The numbers of a run, as they are asked for and stored."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from amagold.target import checks
+from amagold.warmup.settings import SgdBurnIn, Warmup
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `amagold.sample` was asked for."""
+
+    num_samples: int
+    num_warmup: int
+    num_chains: int
+    seed: int
+    thin: int
+    warmup: Warmup
+
+    def __post_init__(self) -> None:
+        checks.whole_number("num_samples", self.num_samples, at_least=1, remedy="give the number of draws to keep of each chain")
+        checks.whole_number("num_warmup", self.num_warmup, at_least=0, remedy="give the transitions before the first kept draw, or 0")
+        checks.whole_number("num_chains", self.num_chains, at_least=1, remedy="give the number of chains")
+        checks.whole_number("seed", self.seed, at_least=0, remedy="give a whole number; the same one gives the same draws")
+        checks.whole_number("thin", self.thin, at_least=1, remedy="give the number of transitions per kept draw")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Settings":
+        warmup = dict(stored["warmup"])
+        warmup["sgd"] = None if warmup["sgd"] is None else SgdBurnIn(**warmup["sgd"])
+        return cls(**{**stored, "warmup": Warmup(**warmup)})
+
+
+def check_path(store: Any) -> Path | None:
+    """The folder of a new run; raises when something is there already."""
+    if store is None:
+        return None
+    try:
+        path = Path(store)
+    except TypeError:
+        raise ValueError(f"store must be the path of a folder to make, or None, got {store!r}") from None
+    if path.exists():
+        raise ValueError(
+            f"store must be a new path, but {str(path)!r} exists already; go on with amagold.resume({str(path)!r}, ...), or give "
+            "another path"
+        )
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"store must lie in a folder that exists, but {str(path.absolute().parent)!r} does not; make it first")
+    return path
+
+
+def check_max_time(max_time: float | None) -> None:
+    if max_time is not None:
+        checks.number("max_time", max_time, above=0.0, remedy="give seconds, or None")

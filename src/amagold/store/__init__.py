@@ -1,0 +1,1 @@
+"""Draws on disk: a Zarr store in ArviZ's layout, checkpoints, and a lock."""

@@ -1,0 +1,51 @@
+"""Variables of a stored run: a name for every array of the position, in ArviZ's layout (chain, draw, ...)."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from amagold import trees
+
+LONE = "theta"  # a position that is one array
+
+
+class Variable(NamedTuple):
+    """One array of a group: its axes after chain and draw, and its type."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
+    """The leaves of a position by name: {"w": ..., "layers.0.bias": ...}; a lone array is called theta."""
+    named: dict[str, Any] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        name = ".".join(_word(entry) for entry in path).replace("/", "_") or LONE
+        while name in named or name in ("chain", "draw"):
+            name += "_"
+        named[name] = leaf
+    return named
+
+
+def describe(position: trees.PyTree) -> dict[str, Variable]:
+    """The variables of one position (without chain axis)."""
+    return {name: Variable(tuple(leaf.shape), storable(leaf.dtype)) for name, leaf in name_leaves(position).items()}
+
+
+def storable(dtype: Any) -> str:
+    """A type that Zarr and netCDF know: 16-bit floats of machine learning become float32."""
+    kind = np.dtype(dtype)
+    return kind.name if kind.kind in "biu" or kind.name in ("float32", "float64") else "float32"
+
+
+def dimensions(name: str, num_axes: int) -> tuple[str, ...]:
+    """The names of all axes of a variable."""
+    return ("chain", "draw", *(f"{name}_dim_{axis}" for axis in range(num_axes)))
+
+
+def _word(entry: Any) -> str:
+    for attribute in ("name", "key", "idx"):
+        if hasattr(entry, attribute):
+            return str(getattr(entry, attribute))
+    return str(entry)

@@ -1,0 +1,230 @@
+"""The warm-up: transitions that tune the sampler as they go, block by block, and can be stopped between any two blocks."""
+
+import dataclasses
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as Spec
+
+from amagold import trees
+from amagold.batches.plans import Iid
+from amagold.gradients import Minibatch
+from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mesh, most_transitions, spread, transition_keys
+from amagold.samplers import Sampler, State
+from amagold.warmup import moments, step_size
+from amagold.warmup.knobs import has_knob, knob, log_scale, prepare_mass, turn
+from amagold.warmup.schedule import Stage, block_length, make_schedule
+from amagold.warmup.settings import Warmup
+
+MAX_STEPS_CHANGE = 4.0  # the number of steps is rechosen within this factor of the planned one
+TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more than this share
+
+
+class Trace(NamedTuple):
+    """How the warm-up went: a row for each transition, and a column for each chain where they differ."""
+
+    step_size: Any
+    acceptance_rate: Any  # a ratio that is not finite counts as 0
+    is_divergent: Any
+    num_steps: Any
+    mass_scale: Any  # det(M^-1)^(1 / 2d): what a step moves a typical parameter by
+    position: Any  # the draws, if they are kept
+
+
+class Progress(NamedTuple):
+    """Where a warm-up is: enough to go on from."""
+
+    done: int
+    sampler: Sampler
+    states: State
+    step: step_size.StepSize
+    moments: moments.Moments
+
+
+class Rules(NamedTuple):
+    """What is adapted, decided before the first transition."""
+
+    num_warmup: int
+    target_acceptance: float | None
+    mass: str | None
+    trajectory_length: float | None = None  # rechoose the number of steps to keep this length
+    keep: bool = False
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return make_schedule(self.num_warmup, adapts_step=self.target_acceptance is not None, adapts_mass=self.mass is not None)
+
+
+def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
+    """The rules for a sampler that was given; raises where it has nothing to adapt."""
+    if warmup.target_acceptance is not None and not sampler.acceptance.uses_work:
+        raise ValueError(
+            f"target_acceptance needs a sampler with a test, got a {sampler.label} one that accepts everything; leave it out or use an "
+            "exact sampler"
+        )
+    for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
+        if wanted is not None and not has_knob(sampler, name):
+            raise ValueError(f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r}; leave it out of Warmup")
+    if num_warmup == 0:
+        return Rules(0, None, None, keep=warmup.keep)
+    return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
+
+
+def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
+    """The warm-up before its first transition."""
+    one = jax.tree.map(lambda leaf: leaf[0], states.position)
+    if rules.mass is not None:
+        sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
+    # strong types, as they come back from a checkpoint: a Python number would compile another program
+    strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), sampler.proposal)
+    sampler = dataclasses.replace(sampler, proposal=strong)
+    start = knob(sampler, "step_size") if has_knob(sampler, "step_size") else 1.0
+    return Progress(0, sampler, states, step_size.start_search(start), moments.no_moments(rules.mass, trees.size(one)))
+
+
+def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
+    """One block further, and how it went."""
+    stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
+    num_chains = jax.tree.leaves(at.states.position)[0].shape[0]
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position)
+    mesh = chain_mesh(num_chains)
+    most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
+    count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
+    by_chain, shared = spread(mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, at.step, at.moments))
+    (chain_keys, states), (sampler, step, collected) = by_chain, shared
+    states, step, collected, used, by_chain = _run_block(
+        sampler,
+        chain_keys,
+        states,
+        step,
+        collected,
+        jnp.uint32(at.done),
+        jnp.int32(stage.step_size),
+        jnp.bool_(stage.collects),
+        jnp.float32(rules.target_acceptance or 0.0),
+        count=count,
+        late=sampler.draws_late(one, num_chains),
+        adapts=rules.target_acceptance is not None,
+        keep=rules.keep,
+        mesh=mesh,
+    )
+    at = Progress(at.done + count, at.sampler, states, step, collected)
+    rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
+    scale = float(jnp.exp(log_scale(knob(at.sampler, "mass")))) if has_knob(at.sampler, "mass") else 1.0
+    num_steps = np.full(count, at.sampler.num_steps, np.int32)
+    trace = Trace(np.asarray(used), rates, divergent, num_steps, np.full(count, scale, np.float32), positions)
+    return (_end_stage(at, stage, rules) if at.done == stage.stop else at), trace
+
+
+def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
+    """What was learnt in a stage takes effect for the next one; after the last, everything is frozen."""
+    sampler, collected = at.sampler, at.moments
+    if rules.target_acceptance is not None:
+        sampler = turn(sampler, step_size=jnp.exp(at.step.log_average))
+    if stage.collects:
+        earlier = knob(sampler, "mass")
+        mass = moments.estimate_mass(collected, earlier)
+        sampler = turn(sampler, mass=mass)
+        if rules.target_acceptance is not None:
+            # a step keeps the distance that it moves a typical parameter by
+            sampler = turn(sampler, step_size=knob(sampler, "step_size") * jnp.exp(log_scale(earlier) - log_scale(mass)))
+        collected = moments.no_moments(rules.mass, collected.mean.shape[0])
+        sampler = _rechoose_num_steps(sampler, rules)
+    if at.done == rules.num_warmup or rules.target_acceptance is None:
+        return at._replace(sampler=sampler, moments=collected)
+    following = next(later for later in rules.stages if later.start == stage.stop)
+    here = knob(sampler, "step_size")
+    polishes = following.step_size == step_size.POLISH
+    step = step_size.start_polish(here, following.stop - following.start) if polishes else step_size.start_search(here)
+    return at._replace(sampler=sampler, step=step, moments=collected)
+
+
+def _rechoose_num_steps(sampler: Sampler, rules: Rules) -> Sampler:
+    """T = tau / epsilon, where the plan gave a length and the batches allow any number of steps."""
+    if rules.trajectory_length is None or (isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)):
+        return sampler
+    step = float(knob(sampler, "step_size"))
+    if abs(sampler.num_steps * step / rules.trajectory_length - 1.0) <= TOLERATED_LENGTH:
+        return sampler
+    low, high = max(1.0, sampler.num_steps / MAX_STEPS_CHANGE), sampler.num_steps * MAX_STEPS_CHANGE
+    num_steps = round(min(max(rules.trajectory_length / step, low), high))
+    return dataclasses.replace(sampler, num_steps=num_steps)
+
+
+@partial(jax.jit, static_argnames=("count", "late", "adapts", "keep", "mesh"))
+def _run_block(
+    sampler: Sampler,
+    chain_keys: jax.Array,
+    states: State,
+    step: step_size.StepSize,
+    collected: moments.Moments,
+    first: jax.Array,
+    stage: jax.Array,
+    collects: jax.Array,
+    wanted: jax.Array,
+    *,
+    count: int,
+    late: bool,
+    adapts: bool,
+    keep: bool,
+    mesh: Mesh | None,
+) -> tuple[State, step_size.StepSize, moments.Moments, jax.Array, tuple[Any, Any, Any]]:
+    axis_name = None if mesh is None else "chain"
+    block = partial(_block, count=count, late=late, adapts=adapts, keep=keep, axis_name=axis_name)
+    arguments = (sampler, chain_keys, states, step, collected, first, stage, collects, wanted)
+    if mesh is None:
+        return block(*arguments)
+    chain, shared = Spec("chain"), Spec()
+    split = jax.shard_map(
+        block,
+        mesh=mesh,
+        in_specs=(shared, chain, chain, *[shared] * 6),
+        out_specs=(chain, shared, shared, shared, Spec(None, "chain")),
+        check_vma=False,
+    )
+    return split(*arguments)
+
+
+def _block(
+    sampler: Sampler,
+    chain_keys: jax.Array,
+    states: State,
+    step: step_size.StepSize,
+    collected: moments.Moments,
+    first: jax.Array,
+    stage: jax.Array,
+    collects: jax.Array,
+    wanted: jax.Array,
+    *,
+    count: int,
+    late: bool,
+    adapts: bool,
+    keep: bool,
+    axis_name: str | None,
+) -> tuple[State, step_size.StepSize, moments.Moments, jax.Array, tuple[Any, Any, Any]]:
+    one = jax.tree.map(lambda leaf: leaf[0], states.position)
+    draw = jax.vmap(partial(sampler.draw, position=one, late=late), out_axes=CHAIN_AXES)
+    keys = transition_keys(chain_keys, first, count)
+    # in bulk where the block's randomness is small, else a transition at a time
+    in_bulk = trees.num_bytes(jax.eval_shape(jax.vmap(draw), keys)) <= BLOCK_BYTES
+
+    def over_chains(values: jax.Array) -> jax.Array:
+        return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+    def transition(carry: tuple[Any, ...], drawn: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        states, step, collected = carry
+        now = turn(sampler, step_size=jnp.exp(step.log_step)) if adapts else sampler
+        states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(states, drawn if in_bulk else draw(drawn))
+        rate = over_chains(jnp.sum(info.acceptance_rate)) / over_chains(jnp.float32(info.acceptance_rate.shape[0]))
+        used = jnp.exp(step.log_step)
+        step = step_size.update(step, stage, rate, wanted) if adapts else step
+        collected = moments.update(collected, collects, states.position, axis_name)
+        return (states, step, collected), (used, (info.acceptance_rate, info.is_divergent, states.position if keep else ()))
+
+    drawn = jax.vmap(draw)(keys) if in_bulk else keys
+    (states, step, collected), (used, by_chain) = jax.lax.scan(transition, (states, step, collected), drawn)
+    return states, step, collected, used, by_chain

@@ -1,0 +1,60 @@
+"""The settings of a sampler that warm-up may turn: step size, mass and number of steps."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+
+from amagold import trees
+from amagold.samplers import Sampler
+from amagold.trajectory.densities import FromDensities
+from amagold.trajectory.mass import DenseMass, DiagonalMass, Mass, ScalarMass
+
+
+def has_knob(sampler: Sampler, name: str) -> bool:
+    """Whether the sampler's proposal has a `step_size` or a `mass` to adapt."""
+    return hasattr(_own(sampler), name)
+
+
+def knob(sampler: Sampler, name: str) -> Any:
+    return getattr(_own(sampler), name)
+
+
+def turn(sampler: Sampler, **settings: Any) -> Sampler:
+    """The sampler with other settings of its proposal; traced values may be given."""
+    own = _own(sampler)
+    changed = own._replace(**settings) if hasattr(own, "_replace") else dataclasses.replace(own, **settings)
+    proposal = FromDensities(changed, sampler.proposal.is_tested) if isinstance(sampler.proposal, FromDensities) else changed
+    return dataclasses.replace(sampler, proposal=proposal)
+
+
+def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
+    """The mass in the form that warm-up will keep, so that a new estimate does not compile anything again."""
+    size = trees.size(position)
+    if kind is None or (kind == "dense" and isinstance(mass, DenseMass)):
+        return mass
+    if kind == "diagonal":
+        if isinstance(mass, DenseMass):
+            # the standard deviations that W^T W = M^-1 gives each parameter
+            return DiagonalMass(jnp.sqrt(jnp.sum(mass.inverse_factor**2, axis=0)))
+        return DiagonalMass(_scales(mass, position))
+    # W^T W = M^-1 for a diagonal M
+    return DenseMass(jnp.diag(_scales(mass, position)) if size else jnp.zeros((0, 0)))
+
+
+def log_scale(mass: Mass) -> Any:
+    """log det(W) / d: the geometric mean of what one unit of step moves a parameter by."""
+    if isinstance(mass, ScalarMass):
+        return jnp.log(mass.inverse_scale)
+    if isinstance(mass, DiagonalMass):
+        return jnp.mean(jnp.log(trees.flatten(mass.inverse_scale)))
+    return jnp.mean(jnp.log(jnp.abs(jnp.diagonal(mass.inverse_factor))))
+
+
+def _scales(mass: Any, position: trees.PyTree) -> Any:
+    ones = trees.unflatten_like(jnp.ones(trees.size(position), jnp.float32), position)
+    return trees.flatten(mass.force(ones)).astype(jnp.float32)
+
+
+def _own(sampler: Sampler) -> Any:
+    return sampler.proposal.proposal if isinstance(sampler.proposal, FromDensities) else sampler.proposal

@@ -1,0 +1,79 @@
+"""Variances of the warm-up draws, over chains and transitions, in one pass and in constant memory."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.trajectory.mass import DenseMass, DiagonalMass, Mass, as_mass
+
+PRIOR_DRAWS = 5.0  # the earlier estimate counts as much as this many draws
+
+
+class Moments(NamedTuple):
+    """Count, mean and summed squared deviations; `squares` is a vector (diagonal) or a matrix (dense), or empty."""
+
+    num_draws: jax.Array
+    mean: jax.Array
+    squares: jax.Array
+
+
+def no_moments(kind: str | None, size: int) -> Moments:
+    """Nothing seen yet."""
+    width = 0 if kind is None else size
+    shape = (width, width) if kind == "dense" else (width,)
+    return Moments(jnp.float32(0.0), jnp.zeros(width, jnp.float32), jnp.zeros(shape, jnp.float32))
+
+
+def update(moments: Moments, is_collecting: jax.Array, positions: trees.PyTree, axis_name: str | None) -> Moments:
+    """Add the positions of all chains, wherever they run."""
+    if moments.mean.shape[0] == 0:
+        return moments
+    points = jax.vmap(trees.flatten)(positions).astype(jnp.float32)
+
+    def total(values: jax.Array) -> jax.Array:
+        return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+    added = total(jnp.float32(points.shape[0]))
+    mean = total(points.sum(axis=0)) / added
+    squares = total(_squares(points - mean, moments.squares.ndim))
+    # two groups joined (Chan et al.): S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
+    count = moments.num_draws + added
+    shift = mean - moments.mean
+    between = moments.num_draws * added / count * _squares(shift[None], moments.squares.ndim)
+    joined = Moments(count, moments.mean + shift * added / count, moments.squares + squares + between)
+    return trees.where(is_collecting & trees.all_finite(joined), joined, moments)
+
+
+def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
+    """M^-1 = the covariance of the draws, in the form of the earlier mass; parameters that did not move keep theirs."""
+    count = float(moments.num_draws)
+    if count < 2:
+        return earlier
+    if isinstance(earlier, DiagonalMass):
+        before = np.asarray(earlier.inverse_scale, np.float64) ** 2
+        found = np.asarray(moments.squares, np.float64) / (count - 1.0)
+        usable = np.isfinite(found) & (found > 0.0)
+        # a weighted geometric mean, because the earlier estimate may be of any size
+        weight = count / (count + PRIOR_DRAWS)
+        variances = np.where(usable, np.exp(weight * np.log(np.where(usable, found, 1.0)) + (1.0 - weight) * np.log(before)), before)
+        return DiagonalMass(jnp.asarray(np.sqrt(variances), jnp.float32))
+    assert isinstance(earlier, DenseMass)
+    covariance = np.asarray(moments.squares, np.float64) / (count - 1.0)
+    scales = np.sqrt(np.diagonal(covariance))
+    if not np.all(np.isfinite(covariance)) or np.any(scales <= 0.0):
+        return earlier
+    # correlations shrink towards zero as long as there are few draws for each parameter
+    keep = count / (count + PRIOR_DRAWS * len(scales))
+    correlation = keep * covariance / np.outer(scales, scales) + (1.0 - keep) * np.eye(len(scales))
+    try:
+        precision = np.linalg.inv(correlation) / np.outer(scales, scales)
+        return as_mass(np.asarray(0.5 * (precision + precision.T)))
+    except (np.linalg.LinAlgError, ValueError):
+        return earlier
+
+
+def _squares(deviations: jax.Array, num_axes: int) -> Any:
+    return deviations.T @ deviations if num_axes == 2 else jnp.sum(deviations**2, axis=0)

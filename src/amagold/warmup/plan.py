@@ -1,0 +1,185 @@
+"""The plan: which gradient, batch, trajectory, mass and step size to start the warm-up from, and why."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.gradients import minibatch
+from amagold.samplers import Sampler, amagold
+from amagold.target import Posterior, Target, checks
+from amagold.warmup.candidate import FRICTION_SHARE, Candidate, Setting
+from amagold.warmup.candidates import best_of, best_of_each_kind, every_candidate
+from amagold.warmup.costs import Costs, costs_of
+from amagold.warmup.curvature import Curvature
+from amagold.warmup.mode import Mode
+from amagold.warmup.noise import GradientNoise, measure_noise
+from amagold.warmup.plan_words import plan_sentences
+from amagold.warmup.spectrum import grouped
+from amagold.warmup.starts import disperse
+
+FEWEST_STEPS_WITHOUT_MODE = 8
+NUM_PLACES = 4  # where the gradients' noise is measured: the mode and around it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the warm-up starts from: plain numbers and words, so that it can be stored with the draws.
+
+    Costs are in evaluations of one example's log likelihood (of the density, for a target without data).
+    """
+
+    gradient: str  # "full" or "minibatch"
+    batch_plan: str | None
+    batch_size: int | None
+    num_steps: int  # T
+    friction: float  # beta
+    step_size: float  # epsilon, to start adaptation from
+    trajectory_length: float  # tau = T epsilon, in units of the mass
+    target_acceptance: float  # what adaptation aims for
+    predicted_acceptance: float  # at step_size
+    gradient_variance: float  # V^2 of one gradient, in units of the mass
+    noise_variance: float  # of log a, from minibatches
+    discretisation_variance: float  # of log a, from the finite step
+    gradient_share: float  # f, of the cost
+    mass: str  # "diagonal" or "dense"
+    num_parameters: int
+    num_examples: int  # 0 for a target without data
+    num_chains: int
+    ess_per_transition: float
+    cost_per_transition: float
+    slow_down: float  # cost per effective draw, relative to the best with the full gradient
+    is_mode_found: bool
+    is_curvature_positive: bool
+    kinds: list[dict[str, Any]]  # the best of each kind of gradient, the cheapest first
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a dictionary of numbers, words and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Plan":
+        """The plan that `to_json` stored."""
+        missing = [field.name for field in fields(cls) if field.name not in stored]
+        if missing:
+            raise ValueError(f"stored must be a plan from to_json, got one without {', '.join(missing)}; make the plan again")
+        return cls(**{field.name: stored[field.name] for field in fields(cls)})
+
+    def sentences(self) -> list[str]:
+        """The plan in plain words, with its figures."""
+        return plan_sentences(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def initial_mass(self, curvature: Curvature) -> np.ndarray:
+        """The mass to start from: the Hessian, or one over each parameter's variance, over the flattened position."""
+        return _mass(curvature, self.mass, self.is_mode_found)
+
+    def build(self, target: Target, mass: trees.PyTree) -> Sampler:
+        """The sampler of this plan.
+
+        Args:
+          target: the target the plan was made for.
+          mass: from `initial_mass`, or what adaptation has made of it.
+        """
+        estimator = None
+        if self.batch_size is not None and self.batch_plan is not None:
+            estimator = minibatch(self.batch_size, self.batch_plan)
+        return amagold(target, step_size=self.step_size, friction=self.friction, num_steps=self.num_steps, mass=mass, gradient=estimator)
+
+
+def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, *, num_chains: int) -> Plan:
+    """Choose how to sample: the least cost per effective draw that theory predicts.
+
+    For each mass, gradient, batch plan, batch size and number of steps, the variance of log a is predicted from the curvature
+    (the leapfrog's error on a Gaussian) and from the gradients' measured noise; the step size follows from the acceptance
+    that allows, and the effective draws from how far a trajectory turns along the slowest direction.
+
+    Args:
+      target: an `amagold.Posterior` or `amagold.Density`.
+      mode: from `find_mode`.
+      curvature: there, from `curvature_at`.
+      key: a random key, for the places and batches that the noise is measured with.
+      num_chains: how many chains will run.
+    """
+    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
+    costs = costs_of(target, mode.position)
+    noise = _measure(target, mode, curvature, key, num_chains) if isinstance(target, Posterior) else None
+    settings = {kind: _setting(kind, mode, curvature, noise, costs) for kind in _masses(mode, curvature)}
+    # without a mode nothing is known of the widths, and longer trajectories forgive a wrong mass
+    fewest = 1 if mode.is_converged else FEWEST_STEPS_WITHOUT_MODE
+    candidates = [candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)]
+    kinds = best_of_each_kind(candidates)
+    full = next(candidate for candidate in kinds if candidate.gradient == "full")
+    # the full gradient first: another must be clearly cheaper
+    best = best_of([full, *kinds])
+    chosen_noise = settings[best.mass].noise
+    return Plan(
+        gradient=best.gradient,
+        batch_plan=best.batch_plan,
+        batch_size=best.batch_size,
+        num_steps=best.num_steps,
+        friction=FRICTION_SHARE / (best.num_steps * best.step_size),
+        step_size=best.step_size,
+        trajectory_length=best.num_steps * best.step_size,
+        target_acceptance=best.acceptance,
+        predicted_acceptance=best.acceptance,
+        gradient_variance=0.0 if chosen_noise is None else _gradient_variance(best, float(chosen_noise.sum()), costs.num_examples),
+        noise_variance=best.noise_variance,
+        discretisation_variance=best.discretisation_variance,
+        gradient_share=best.gradient_share,
+        mass=best.mass,
+        num_parameters=curvature.num_parameters,
+        num_examples=target.num_examples if isinstance(target, Posterior) else 0,
+        num_chains=int(num_chains),
+        ess_per_transition=best.ess_per_transition,
+        cost_per_transition=best.cost_per_transition,
+        slow_down=best.cost_per_draw / full.cost_per_draw,
+        is_mode_found=mode.is_converged,
+        is_curvature_positive=curvature.is_positive,
+        kinds=[{**asdict(kind), "cost_per_draw": kind.cost_per_draw} for kind in kinds],
+    )
+
+
+def _mass(curvature: Curvature, kind: str, is_mode_found: bool) -> np.ndarray:
+    """M = H for a dense mass; for a diagonal one over each parameter's variance, to which adaptation converges."""
+    if not is_mode_found:
+        return 1.0 / curvature.modest_variances()
+    return curvature.matrix if kind == "dense" and curvature.matrix is not None else 1.0 / curvature.variances()
+
+
+def _masses(mode: Mode, curvature: Curvature) -> Iterator[str]:
+    """The masses to choose from; a matrix from elsewhere than a mode, or made positive, is trusted for its diagonal alone."""
+    yield "diagonal"
+    if curvature.is_dense and curvature.is_positive and mode.is_converged and curvature.num_parameters > 1:
+        yield "dense"
+
+
+def _measure(target: Posterior, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int) -> GradientNoise:
+    """The gradients' noise at the mode and at a few draws of the Laplace approximation."""
+    place_key, noise_key = jax.random.split(key)
+    places = disperse(target, mode, curvature, num_chains, place_key, scale=1.0)
+    around = min(NUM_PLACES - 1, num_chains)
+    positions = jax.tree.map(lambda center, leaf: jnp.concatenate([center[None], leaf[:around]]), mode.position, places)
+    return measure_noise(target, positions, noise_key)
+
+
+def _setting(kind: str, mode: Mode, curvature: Curvature, noise: GradientNoise | None, costs: Costs) -> Setting:
+    mass = _mass(curvature, kind, mode.is_converged)
+    spectrum, directions = curvature.whitened_by(mass)
+    by_direction = None if noise is None else noise.along(mass, spectrum, directions)
+    # without a mode no direction counts as wider than the modest step its mass stands for
+    return Setting(kind, *grouped(spectrum if mode.is_converged else spectrum.at_least(1.0), by_direction), costs)
+
+
+def _gradient_variance(candidate: Candidate, of_one_example: float, num_examples: int) -> float:
+    """V^2 of the plan's gradient: 1 / B of one example's, less what drawing without replacement saves."""
+    if candidate.batch_size is None:
+        return 0.0
+    left = 1.0 if candidate.batch_plan == "iid" else (num_examples - candidate.batch_size) / (num_examples - 1.0)
+    return left * of_one_example / candidate.batch_size

@@ -1,0 +1,90 @@
+"""The plan in words, for a statistician who never tuned a sampler."""
+
+from typing import Any
+
+ORDERS = {
+    "epoch": "one pass over a fresh shuffle of the data, so that the batches' errors cancel",
+    "palindrome": "a pass over a fresh shuffle of the data and back, so that the batches' errors cancel",
+    "iid": "each drawn independently",
+}
+NAMES = {"epoch": "minibatches, one shuffled pass", "palindrome": "minibatches, there and back", "iid": "independent minibatches"}
+
+
+def plan_sentences(plan: Any) -> list[str]:
+    """The choices, what they are expected to cost and bring, and how the other kinds compare."""
+    return [_start(plan), _gradient(plan), _steps(plan), _test(plan), _yield(plan), *_others(plan)]
+
+
+def _steps(plan: Any) -> str:
+    steps = _count(plan.num_steps, "leapfrog step")
+    return (
+        f"Steps: {steps} of size {plan.step_size:.3g} per proposal, friction {plan.friction:.3g}, in units of a {plan.mass} mass matrix; "
+        "warm-up adjusts the step size and the mass."
+    )
+
+
+def _start(plan: Any) -> str:
+    data = f"{plan.num_examples} examples" if plan.num_examples else "no data (a density computed whole)"
+    if plan.is_mode_found and plan.is_curvature_positive:
+        found = "the mode was found, and the posterior is curved like a Gaussian there"
+    elif plan.is_mode_found:
+        found = "the mode was found, but the posterior is not curved downwards in every direction there, so the figures are rough"
+    else:
+        found = "no mode was found, so the figures are rough"
+    return f"Target: {_count(plan.num_parameters, 'parameter')}, {data}; {found}."
+
+
+def _gradient(plan: Any) -> str:
+    if plan.gradient == "full":
+        over = f"all {plan.num_examples} examples" if plan.num_examples else "the whole density"
+        return f"Gradient: over {over} at every step, without noise."
+    return (
+        f"Gradient: minibatches of {plan.batch_size} examples, {plan.num_steps} per proposal, {ORDERS[plan.batch_plan]}; "
+        f"noise V^2 = {plan.gradient_variance:.3g}."
+    )
+
+
+def _test(plan: Any) -> str:
+    sources = f"{plan.discretisation_variance:.2g} from the step's size"
+    if plan.gradient == "minibatch":
+        sources += f" and {plan.noise_variance:.2g} from the minibatches"
+    over = "over all data" if plan.num_examples else "of the density"
+    return (
+        f"Test: an exact Metropolis-Hastings test {over} after every proposal; expected to accept {plan.predicted_acceptance:.0%} "
+        f"(the log ratio varies by {sources})."
+    )
+
+
+def _yield(plan: Any) -> str:
+    draws = f"about {1.0 / plan.ess_per_transition:.1f} transitions make one effective draw"
+    if not plan.num_examples:
+        return f"Cost: a transition evaluates {plan.num_steps} gradients of the density and the density once; {draws}."
+    seen = plan.num_steps * (plan.batch_size or plan.num_examples)
+    passes = seen / plan.num_examples
+    return (
+        f"Cost: a transition's gradients see {seen} examples ({passes:.3g} passes over the data), its test {plan.num_examples} (1 pass); "
+        f"gradients take {plan.gradient_share:.0%} of the work; {draws}, so that costs {passes / plan.ess_per_transition:.3g} passes of "
+        f"gradients and {1.0 / plan.ess_per_transition:.3g} of tests."
+    )
+
+
+def _others(plan: Any) -> list[str]:
+    if plan.gradient == "minibatch":
+        return [
+            f"Against the full gradient: an effective draw takes {plan.slow_down:.2g} times the work of the best full-batch sampler; "
+            "the minibatches' noise is small for what they save."
+        ]
+    others = [kind for kind in plan.kinds if kind["gradient"] == "minibatch"]
+    if not others:
+        return []
+    full = next(kind for kind in plan.kinds if kind["gradient"] == "full")
+    best = min(others, key=lambda kind: kind["cost_per_draw"])
+    steps = _count(best["num_steps"], "step")
+    return [
+        f"Minibatches would not help: the best of them ({NAMES[best['batch_plan']]}, {steps} of {best['batch_size']} examples) "
+        f"would cost {best['cost_per_draw'] / full['cost_per_draw']:.2g} times as much per effective draw."
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,61 @@
+"""Starts for the chains, further apart than the posterior is wide, so that their agreement means something."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.energy.memory import remember
+from amagold.target import Target, checks
+from amagold.warmup.curvature import Curvature
+from amagold.warmup.mode import Mode
+
+MAX_REDRAWS = 20  # halvings of the distance from the mode before a chain starts at the mode itself
+
+
+def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, key: jax.Array, scale: float = 2.0) -> trees.PyTree:
+    """Positions stacked on a leading chain axis: draws of the Laplace approximation, `scale` times as wide.
+
+    A draw that is not finite, lies outside the domain or has no finite log density is drawn again at half the distance.
+
+    Args:
+      target: what to sample from.
+      mode: from `find_mode`. Where it is not converged, starts stay near its position instead.
+      curvature: at that position.
+      num_chains: how many starts.
+      key: a random key.
+      scale: the starts' standard deviation in units of the Laplace approximation's.
+    """
+    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
+    checks.number("scale", scale, above=0.0, remedy="give the spread in posterior standard deviations; 2 is usual")
+    factor = jnp.asarray(curvature.factor if mode.is_converged else np.sqrt(curvature.modest_variances()), jnp.float32)
+    return _disperse(target, mode.position, factor, jax.random.split(key, num_chains), jnp.float32(scale if mode.is_converged else 1.0))
+
+
+@jax.jit
+def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, keys: jax.Array, scale: jax.Array) -> trees.PyTree:
+    def start(key: jax.Array) -> trees.PyTree:
+        def draw(attempt: jax.Array) -> trees.PyTree:
+            noise = jax.random.normal(jax.random.fold_in(key, attempt), factor.shape[:1], factor.dtype)
+            # theta = mode + scale 2^-attempt F z, with H^-1 = F F^T
+            increment = scale * 0.5**attempt * (factor @ noise if factor.ndim == 2 else factor * noise)
+            return jax.tree.map(jnp.add, center, trees.unflatten_like(increment, center))
+
+        def goes_on(carry: tuple[jax.Array, trees.PyTree, jax.Array]) -> jax.Array:
+            attempt, _, is_good = carry
+            return ~is_good & (attempt <= MAX_REDRAWS)
+
+        def again(carry: tuple[jax.Array, trees.PyTree, jax.Array]) -> tuple[jax.Array, trees.PyTree, jax.Array]:
+            position = draw(carry[0])
+            return carry[0] + 1, position, _is_usable(target, position)
+
+        _, position, is_good = jax.lax.while_loop(goes_on, again, (jnp.int32(0), center, jnp.bool_(False)))
+        return trees.where(is_good, position, center)
+
+    return jax.lax.map(start, keys)
+
+
+def _is_usable(target: Target, position: trees.PyTree) -> jax.Array:
+    """Finite, inside the domain, and of finite log density."""
+    density = jax.tree.leaves(remember(target, position, keep="total"))
+    return trees.all_finite(position) & target.is_inside(position) & trees.all_finite(density)

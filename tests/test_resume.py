@@ -1,0 +1,261 @@
+"""A run that is killed, stopped or damaged loses nothing: real processes, real signals, real files."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import long_run
+import numpy as np
+import pytest
+import xarray
+
+import amagold
+from amagold.store.checkpoint import CheckpointFolder
+from amagold.store.zarr_store import PRIVATE
+
+SCRIPT = Path(__file__).parent / "long_run.py"
+DOUBLE_WELL = amagold.models.double_well()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Compiled programs are kept between the processes, so that they live long enough to be killed at work."""
+    folder = tmp_path_factory.mktemp("compiled")
+    settings = {"JAX_COMPILATION_CACHE_DIR": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    return {**os.environ, **settings, "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "PYTHONWARNINGS": "ignore"}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted():
+    """The same run in this process, in memory, in chunks of another size."""
+    return long_run.begin(None)
+
+
+def start(command, path, environment):
+    return subprocess.Popen([sys.executable, str(SCRIPT), command, str(path)], env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def assert_same_so_far(path, uninterrupted):
+    """The store opens with xarray, and holds the first draws of the uninterrupted run, each group as far as it is."""
+    with xarray.open_datatree(path, engine="zarr") as tree:
+        for group in ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"):
+            whole = getattr(uninterrupted, group)
+            for name, found in tree[group].data_vars.items():
+                np.testing.assert_array_equal(found.values, whole[name].values[:, : found.sizes["draw"]], err_msg=f"{group}/{name}")
+        return tree["warmup_sample_stats"].sizes["draw"] + tree["posterior"].sizes["draw"]
+
+
+def run_with_kills(path, environment, uninterrupted, moments):
+    """Kill the run at each of the moments (seconds after a start) and go on; the number of kills that hit a living process."""
+    kills = 0
+    for moment in [*moments, None]:
+        process = start("resume" if path.exists() else "begin", path, environment)
+        try:
+            errors = process.communicate(timeout=moment)[1]
+            assert process.returncode == 0, errors
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        if path.exists():
+            assert_same_so_far(path, uninterrupted)
+    total = assert_same_so_far(path, uninterrupted)
+    assert total == long_run.NUM_WARMUP + long_run.NUM_SAMPLES
+    assert not amagold.load(path).is_partial
+    return kills
+
+
+def test_killed_runs_end_as_if_nothing_had_happened(tmp_path, cache, uninterrupted):
+    moments = random.Random(0)
+    first = start("begin", tmp_path / "first.zarr", cache)  # fills the cache, and is a whole run itself
+    errors = first.communicate()[1]
+    assert first.returncode == 0, errors
+    assert_same_so_far(tmp_path / "first.zarr", uninterrupted)
+    kills = run_with_kills(tmp_path / "run.zarr", cache, uninterrupted, [moments.uniform(2.5, 5.0) for _ in range(3)])
+    assert kills >= 1
+
+
+@pytest.mark.slow
+def test_fifty_kills(tmp_path, cache, uninterrupted):
+    moments, kills, runs = random.Random(1), 0, 0
+    while kills < 50:
+        path = tmp_path / f"run-{runs}.zarr"
+        kills += run_with_kills(path, cache, uninterrupted, [moments.uniform(0.5, 5.0) for _ in range(50 - kills)])
+        shutil.rmtree(path)
+        runs += 1
+    assert runs >= 2
+
+
+def test_a_second_process_is_refused(tmp_path, cache):
+    path = tmp_path / "run.zarr"
+    process = start("begin", path, cache)
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    try:
+        with pytest.raises(amagold.StoreInUseError, match=rf"in use by another process \(number {process.pid}\); wait"):
+            amagold.resume(path, long_run.sampler(), progress=False)
+        with pytest.raises(ValueError, match=r"store must be a new path.*exists already; go on with amagold.resume"):
+            amagold.sample(long_run.sampler(), store=path, progress=False)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def short_run(path, num_samples=3_000, num_chains=2):
+    """A stored run of the double well, and its sampler."""
+    sampler = amagold.amagold(DOUBLE_WELL, step_size=0.2, gradient=amagold.gradients.noisy(1.0))
+    return sampler, amagold.sample(sampler, num_samples, 20, num_chains, seed=1, store=path, progress=False, init=0.0)
+
+
+@pytest.fixture
+def many_chunks(monkeypatch):
+    """Short chunks, each with a checkpoint of its own, and small files."""
+    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.sampling.recorder.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("amagold.sampling.recorder.CHECKPOINT_SHARE", 1e9)
+    monkeypatch.setattr("amagold.store.zarr_store.CHUNK_BYTES", 2_000)
+
+
+def flip_a_byte(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def checkpoints(path):
+    return CheckpointFolder(path / PRIVATE).files()
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_flipped_byte_in_the_checkpoint_is_found_and_the_one_before_is_used(tmp_path, many_chunks):
+    path = tmp_path / "run.zarr"
+    sampler, whole = short_run(path)
+    flip_a_byte(checkpoints(path)[-1])
+    mark_incomplete(path)
+    with pytest.warns(amagold.SamplingWarning, match=r"checkpoint .* is damaged: its checksum does not match; an earlier one is used"):
+        again = amagold.resume(path, sampler, progress=False)
+    np.testing.assert_array_equal(again.posterior["theta"], whole.posterior["theta"])
+
+
+def mark_incomplete(path):
+    """As if the process had been killed before it could say that it was done."""
+    store = amagold.store.zarr_store.ZarrStore(path)
+    store.commit({}, {"is_complete": False})
+
+
+@pytest.mark.parametrize("harm", [flip_a_byte, truncate, Path.unlink])
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_damaged_chunk_is_found_and_its_draws_are_made_again(tmp_path, many_chunks, harm):
+    path = tmp_path / "run.zarr"
+    sampler, run = short_run(path)
+    whole = run.posterior["theta"].values
+    files = sorted((path / "posterior/theta/c/0").iterdir(), key=lambda file: int(file.name))
+    assert len(files) > 5
+    per_file = 2_000 // (2 * 4)
+    harm(files[4])
+    with pytest.warns(amagold.SamplingWarning, match=f"damaged draws: posterior/theta.*the first {4 * per_file} of 3000 are readable"):
+        readable = amagold.load(path)
+    np.testing.assert_array_equal(readable.posterior["theta"], whole[:, : 4 * per_file])
+    with pytest.warns(amagold.SamplingWarning, match="damaged draws: posterior/theta.*; they are made again"):
+        again = amagold.resume(path, sampler, progress=False)
+    np.testing.assert_array_equal(again.posterior["theta"], whole)
+    assert not again.is_partial
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_no_good_checkpoint_left(tmp_path, many_chunks):
+    path = tmp_path / "run.zarr"
+    sampler, _ = short_run(path)
+    for file in checkpoints(path):
+        truncate(file)
+    mark_incomplete(path)
+    with pytest.raises(ValueError, match=r"path must hold a good checkpoint.*amagold.load: begin the run again"):
+        amagold.resume(path, sampler, progress=False)
+    assert amagold.load(path).posterior.sizes["draw"] == 3_000
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
+    """A limit on the size of files stands for a full disk: the operating system refuses the write."""
+    path = tmp_path / "run.zarr"
+    monkeypatch.setattr("amagold.store.zarr_store.CHUNK_BYTES", 2**20)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
+    try:
+        with pytest.raises(amagold.StoreFailedError, match=r"could not be written.*first \d+ draws are safe: make room on the disk"):
+            short_run(path, num_chains=8)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    safe = amagold.load(path)
+    assert 0 < safe.posterior.sizes["draw"] < 3_000
+    assert safe.is_partial
+    assert not list(path.rglob("*.partial"))
+    sampler, whole = short_run(tmp_path / "other.zarr", num_chains=8)
+    np.testing.assert_array_equal(safe.posterior["theta"], whole.posterior["theta"][:, : safe.posterior.sizes["draw"]])
+    np.testing.assert_array_equal(amagold.resume(path, sampler, progress=False).posterior["theta"], whole.posterior["theta"])
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_another_sampler_or_other_data_are_noticed(tmp_path):
+    path = tmp_path / "run.zarr"
+    table = amagold.datasets.heart()
+
+    def make(rows, **options):
+        return amagold.l2mc(amagold.models.logistic(table.X[:rows], table.y[:rows], **options), step_size=0.05, num_steps=2)
+
+    amagold.sample(make(270), 200, 20, 2, store=path, progress=False)
+    mark_incomplete(path)
+    with pytest.raises(ValueError, match="its num_steps is 3 where the run has 2; pass the same one"):
+        amagold.resume(path, amagold.l2mc(make(270).target, step_size=0.05, num_steps=3), progress=False)
+    with pytest.raises(ValueError, match="must be the sampler that began this run, got a target alone"):
+        amagold.resume(path, make(270).target, progress=False)
+    with pytest.raises(ValueError, match=r"its states has shape \(2, 200\) of float32 where the run has \(2, 270\)"):
+        amagold.resume(path, make(200), progress=False)
+    with pytest.warns(amagold.SamplingWarning, match="another target: its energy at the saved positions"):
+        amagold.resume(path, make(270, prior_scale=0.1), progress=False)
+    mark_incomplete(path)
+    shuffled = amagold.models.logistic(table.X[::-1], table.y[::-1])
+    with pytest.warns(amagold.SamplingWarning, match="the data fingerprint changed"):
+        amagold.resume(path, amagold.l2mc(shuffled, step_size=0.05, num_steps=2), progress=False)
+
+
+def test_a_run_from_a_stranger_is_safe_to_open(tmp_path, monkeypatch):
+    """Nothing in a run is executed: unpickling anything would raise here."""
+    import pickle
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a pickle was opened")
+
+    monkeypatch.setattr(pickle, "loads", refuse)
+    monkeypatch.setattr(pickle, "load", refuse)
+    monkeypatch.setattr(pickle, "Unpickler", refuse)
+    with pytest.warns(amagold.SamplingWarning):
+        sampler, whole = short_run(tmp_path / "run.zarr", num_samples=50)
+    with pytest.warns(amagold.SamplingWarning):
+        opened = amagold.load(tmp_path / "run.zarr")
+    np.testing.assert_array_equal(opened.posterior["theta"], whole.posterior["theta"])
+    mark_incomplete(tmp_path / "run.zarr")
+    with pytest.warns(amagold.SamplingWarning):
+        amagold.resume(tmp_path / "run.zarr", sampler, progress=False)
+
+
+def test_what_is_not_a_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="path must be the folder of a stored run"):
+        amagold.load(tmp_path)
+    (tmp_path / "zarr.json").write_text("{}")
+    with pytest.raises(ValueError, match="stored by amagold"):
+        amagold.load(tmp_path)
