@@ -48,6 +48,9 @@ def test_a_regression(target, start):
     found = find_mode(target, np.full(target.data.predictors.shape[1], start, np.float32))
     assert found.is_converged
     assert distance_to_mode(target, np.asarray(found.position)) < 0.2, found
+    again = find_mode(target, found.position)
+    assert again.is_converged
+    assert again.num_iterations <= 6
 
 
 def test_data_in_chunks_and_no_second_compilation(monkeypatch):

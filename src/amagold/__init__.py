@@ -7,53 +7,85 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from amagold import acceptance, batches, datasets, gradients, models, run, trajectory
+    from amagold import acceptance, batches, datasets, gradients, models, run, store, trajectory, warmup
     from amagold.acceptance import predicted_acceptance
-    from amagold.diagnose import gradient_variance, symmetric_kl
+    from amagold.diagnose import (
+        ConvergenceBound,
+        Cost,
+        Report,
+        check,
+        convergence_bound,
+        effective_cost,
+        gradient_variance,
+        kernel_stein_discrepancy,
+        maximum_r_hat,
+        minimum_ess,
+        symmetric_kl,
+    )
     from amagold.energy import energy_difference
     from amagold.randomness import normal_like
-    from amagold.run import run_chains
+    from amagold.run import run_chains, use_all_cores
     from amagold.samplers import Info, Sampler, State, amagold, amortized, from_sgd, hmc, l2mc, sghmc, sgld
-    from amagold.sampling import Run, SamplingWarning, SgdBurnIn, StoreFailedError, StoreInUseError, Warmup, load, resume, sample
+    from amagold.sampling.advice import SamplingWarning
+    from amagold.sampling.load import load
+    from amagold.sampling.result import Run
+    from amagold.sampling.resume import resume
+    from amagold.sampling.sample import sample
+    from amagold.store.lock import StoreInUseError
+    from amagold.store.zarr_store import StoreFailedError
     from amagold.target import Density, Posterior
+    from amagold.warmup.settings import SgdBurnIn, Warmup
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ConvergenceBound": "amagold.diagnose",
+    "Cost": "amagold.diagnose",
     "Density": "amagold.target",
     "Info": "amagold.samplers",
     "Posterior": "amagold.target",
-    "Run": "amagold.sampling",
+    "Report": "amagold.diagnose",
+    "Run": "amagold.sampling.result",
     "Sampler": "amagold.samplers",
-    "SamplingWarning": "amagold.sampling",
-    "SgdBurnIn": "amagold.sampling",
+    "SamplingWarning": "amagold.sampling.advice",
+    "SgdBurnIn": "amagold.warmup.settings",
     "State": "amagold.samplers",
-    "StoreFailedError": "amagold.sampling",
-    "StoreInUseError": "amagold.sampling",
-    "Warmup": "amagold.sampling",
+    "StoreFailedError": "amagold.store.zarr_store",
+    "StoreInUseError": "amagold.store.lock",
+    "Warmup": "amagold.warmup.settings",
     "amagold": "amagold.samplers",
     "amortized": "amagold.samplers",
+    "check": "amagold.diagnose",
+    "convergence_bound": "amagold.diagnose",
+    "effective_cost": "amagold.diagnose",
     "energy_difference": "amagold.energy",
     "from_sgd": "amagold.samplers",
     "gradient_variance": "amagold.diagnose",
     "hmc": "amagold.samplers",
+    "kernel_stein_discrepancy": "amagold.diagnose",
     "l2mc": "amagold.samplers",
-    "load": "amagold.sampling",
+    "load": "amagold.sampling.load",
+    "maximum_r_hat": "amagold.diagnose",
+    "minimum_ess": "amagold.diagnose",
     "normal_like": "amagold.randomness",
     "predicted_acceptance": "amagold.acceptance",
-    "resume": "amagold.sampling",
+    "resume": "amagold.sampling.resume",
     "run_chains": "amagold.run",
-    "sample": "amagold.sampling",
+    "sample": "amagold.sampling.sample",
     "sghmc": "amagold.samplers",
     "sgld": "amagold.samplers",
     "symmetric_kl": "amagold.diagnose",
+    "use_all_cores": "amagold.run",
 }
-_ROOMS = ("acceptance", "batches", "datasets", "gradients", "models", "run", "trajectory")
+_ROOMS = ("acceptance", "batches", "datasets", "gradients", "models", "run", "store", "trajectory", "warmup")
 
 __all__ = [
+    "ConvergenceBound",
+    "Cost",
     "Density",
     "Info",
     "Posterior",
+    "Report",
     "Run",
     "Sampler",
     "SamplingWarning",
@@ -66,14 +98,20 @@ __all__ = [
     "amagold",
     "amortized",
     "batches",
+    "check",
+    "convergence_bound",
     "datasets",
+    "effective_cost",
     "energy_difference",
     "from_sgd",
     "gradient_variance",
     "gradients",
     "hmc",
+    "kernel_stein_discrepancy",
     "l2mc",
     "load",
+    "maximum_r_hat",
+    "minimum_ess",
     "models",
     "normal_like",
     "predicted_acceptance",
@@ -83,8 +121,11 @@ __all__ = [
     "sample",
     "sghmc",
     "sgld",
+    "store",
     "symmetric_kl",
     "trajectory",
+    "use_all_cores",
+    "warmup",
 ]
 
 

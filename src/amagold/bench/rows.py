@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from amagold.bench import double_well, logistic, memory, network, startup
+from amagold.bench import double_well, logistic, memory, network, startup, whole_run
 from amagold.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -42,8 +42,22 @@ BENCHMARKS = (
         network.measure,
     ),
     Benchmark(
+        "sample-double-well",
+        "transitions/s of one sample() call with store and progress, 4 chains / of the bare chunk runner",
+        0.8,
+        True,
+        partial(whole_run.measure_double_well, 1_500_000),
+    ),
+    Benchmark(
+        "sample-heart",
+        "the same for the heart data, batches of 16",
+        0.8,
+        True,
+        partial(whole_run.measure_heart, 200_000),
+    ),
+    Benchmark(
         "import",
-        "loading the samplers and the runner / import jax, each in a fresh process (median)",
+        "loading the samplers and sample() / import jax, each in a fresh process (median)",
         1.3,
         False,
         startup.measure,
@@ -53,6 +67,13 @@ BENCHMARKS = (
         "peak memory with thin=100 / with thin=1, the same number of draws",
         1.2,
         False,
-        memory.measure,
+        memory.measure_thinning,
+    ),
+    Benchmark(
+        "memory-store",
+        "peak memory of sample() with a store: 10^6 draws / 10^4 draws, 4 chains",
+        1.2,
+        False,
+        memory.measure_store,
     ),
 )

@@ -7,8 +7,8 @@ import numpy as np
 
 from amagold.bench.measure import Measurement, in_turns
 
-# names load when first used, so the samplers and the runner are named, not the package alone
-OURS = "from amagold import amagold, run_chains"
+# names load when first used, so they are named, not the package alone
+OURS = "from amagold import amagold, sample"
 THEIRS = "import jax"
 MOST_RUNS = 9
 

@@ -30,6 +30,19 @@ COMMANDS = (
         ),
     ),
     Command(
+        "resume",
+        "Go on with a stored run where it stopped.",
+        "amagold.cli.resume",
+        (
+            Option(("path",), {"metavar": "RUN", "help": "the folder that amagold.sample(..., store=RUN) made"}),
+            Option(
+                ("--target",),
+                {"metavar": "MODULE:NAME", "help": "what the run was begun with; runs of this library's own models need none"},
+            ),
+            Option(("--max-time",), {"type": float, "metavar": "SECONDS", "help": "stop after this time"}),
+        ),
+    ),
+    Command(
         "bench",
         "Measure speed as ratios within one run.",
         "amagold.bench",

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {name: value for name, value in vars(chosen).items() if name != "command"}
     try:
         importlib.import_module(command.module).run(**settings)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"amagold {command.name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

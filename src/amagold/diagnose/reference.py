@@ -41,6 +41,7 @@ class Reference(NamedTuple):
     ruler: Ruler
     early: np.ndarray  # (chain, quantity): averages over the first half of what follows the burn-in
     late: np.ndarray  # the same over the second half
+    drift: np.ndarray  # (chain, quantity): last minus first of that time, where a slow drift shows most
     acceptance_rate: float
 
 
@@ -64,9 +65,11 @@ def run_reference(target: Target, position: trees.PyTree, flat: jax.Array, num_t
     settings = _choose_step_size(run, settings, ruler, flat, trial_key)
     ruler = _new_ruler(target, position, ruler, flat, at_once)
     half = max(1, num_transitions // 2)
+    first = _measure_all(target, position, ruler, flat, at_once)
     flat, early, _ = run(settings, ruler, flat, first_key, num_transitions=half)
     flat, late, acceptance = run(settings, ruler, flat, second_key, num_transitions=half)
-    return Reference(flat, ruler, np.asarray(early, np.float64), np.asarray(late, np.float64), float(jnp.mean(acceptance)))
+    drift = np.asarray(_measure_all(target, position, ruler, flat, at_once) - first, np.float64)
+    return Reference(flat, ruler, np.asarray(early, np.float64), np.asarray(late, np.float64), drift, float(jnp.mean(acceptance)))
 
 
 def all_at(position: trees.PyTree, num_chains: int) -> jax.Array:
@@ -106,6 +109,11 @@ def _new_ruler(target: Target, position: trees.PyTree, ruler: Ruler, flat: jax.A
 @partial(jax.jit, static_argnames=("at_once",))
 def _energies(target: Target, like: trees.PyTree, ruler: Ruler, flat: jax.Array, at_once: int) -> jax.Array:
     return jax.lax.map(lambda one: ruler.energy(target, look_at(target, like, one)), flat, batch_size=at_once)
+
+
+@partial(jax.jit, static_argnames=("at_once",))
+def _measure_all(target: Target, like: trees.PyTree, ruler: Ruler, flat: jax.Array, at_once: int) -> jax.Array:
+    return jax.lax.map(lambda one: measure(target, ruler, one, look_at(target, like, one)), flat, batch_size=at_once)
 
 
 @partial(jax.jit, static_argnames=("at_once",))

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from amagold.diagnose.convergence import maximum_r_hat, minimum_ess
-
 LARGEST_R_HAT = 1.01  # Vehtari et al., 2021
 SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trusted
 FROZEN = 1e-3  # a chain that accepts less than this share of its proposals does not move
 BLOCK_DRAWS = 100_000  # statistics are read this many draws at a time
-MOST_VALUES = 1_000_000  # of one variable are looked at for R-hat and ESS
+MOST_VALUES = 40_000  # of one parameter are looked at for R-hat and ESS
 MOST_COORDINATES = 500
 
 
@@ -28,6 +26,8 @@ def warn(sentences: list[str], depth: int) -> None:
 
 def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
     """Sentences about draws that should not be trusted as they are; empty when all is well."""
+    from amagold.diagnose.convergence import maximum_r_hat, minimum_ess
+
     num_chains, num_draws = sample_stats.sizes["chain"], sample_stats.sizes["draw"]
     if num_draws == 0:
         return ["no draws were kept: the run stopped during warm-up; give it more time, or fewer warm-up transitions"]

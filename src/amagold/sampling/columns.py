@@ -12,6 +12,8 @@ from amagold.store.names import Variable, describe, name_leaves
 from amagold.warmup.adapt import Trace
 from amagold.warmup.knobs import has_knob, knob
 
+# a column of one value is given as that value, not as an array
+CONSTANT = {"step_size", "n_steps", "num_gradient_examples", "num_energy_examples"}
 STATISTICS = {
     "acceptance_rate": "float32",
     "accepted": "bool",
@@ -35,7 +37,7 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
         left_out |= {"energy"}
     groups = {
         "posterior": describe(position),
-        "sample_stats": {name: Variable((), kind) for name, kind in STATISTICS.items() if name not in left_out},
+        "sample_stats": {name: Variable((), kind, name in CONSTANT) for name, kind in STATISTICS.items() if name not in left_out},
         "warmup_sample_stats": {name: Variable((), kind) for name, kind in WARMUP_STATISTICS.items() if name not in left_out},
     }
     if keeps_warmup:
@@ -43,28 +45,27 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
     return groups
 
 
-def columns_of(kept: Kept, sampler: Sampler, thin: int) -> dict[str, dict[str, np.ndarray]]:
+def columns_of(kept: Kept, sampler: Sampler, thin: int) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
     info = kept.info
-    shape = info.is_accepted.shape
     stats: dict[str, Any] = {
         "acceptance_rate": info.acceptance_rate,
         "accepted": info.is_accepted,
         "diverging": info.is_divergent,
-        "n_steps": np.full(shape, sampler.num_steps * thin, np.int32),
-        "num_gradient_examples": info.num_gradient_examples,
-        "num_energy_examples": info.num_energy_examples,
+        "n_steps": sampler.num_steps * thin,
+        "num_gradient_examples": int(info.num_gradient_examples[0, 0]),
+        "num_energy_examples": int(info.num_energy_examples[0, 0]),
     }
     if sampler.acceptance.uses_work:
         stats["energy_error"] = -np.asarray(info.log_ratio)
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
     if has_knob(sampler, "step_size"):
-        stats["step_size"] = np.full(shape, float(knob(sampler, "step_size")), np.float32)
+        stats["step_size"] = float(knob(sampler, "step_size"))
     return {"posterior": _by_chain(name_leaves(kept.position)), "sample_stats": _by_chain(stats)}
 
 
-def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, np.ndarray]]:
+def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any]]:
     """A block of warm-up as columns."""
     shape = trace.acceptance_rate.shape
     stats: dict[str, Any] = {
@@ -80,5 +81,5 @@ def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, np.
     return columns | {"warmup_posterior": _by_chain(leaves)} if leaves else columns
 
 
-def _by_chain(columns: dict[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.moveaxis(np.asarray(values), 0, 1) for name, values in columns.items()}
+def _by_chain(columns: dict[str, Any]) -> dict[str, Any]:
+    return {name: values if np.ndim(values) == 0 else np.moveaxis(np.asarray(values), 0, 1) for name, values in columns.items()}

@@ -24,22 +24,34 @@ class CompileTime:
     def seconds(self) -> float:
         return self._compiled + self._traced
 
-    def hear(self, event: str, duration_secs: float, **details: Any) -> None:
+    def hear(self, event: str, seconds: float) -> None:
         if threading.get_ident() != self._thread:
             return
         if event == TRACE:
             # traces are nested: the longest holds the others
-            self._traced = max(self._traced, duration_secs)
+            self._traced = max(self._traced, seconds)
         elif event in (LOWER, COMPILE):
-            self._compiled += duration_secs
+            self._compiled += seconds
+
+
+_watching: list[CompileTime] = []
+
+
+def _tell(event: str, duration_secs: float, **details: Any) -> None:
+    for watcher in _watching:
+        watcher.hear(event, duration_secs)
+
+
+# once for the whole process, because not every version of JAX lets a listener go
+jax.monitoring.register_event_duration_secs_listener(_tell)
 
 
 @contextmanager
 def watch_compilation() -> Iterator[CompileTime]:
     """Listen to JAX's own measurements."""
     spent = CompileTime()
-    jax.monitoring.register_event_duration_secs_listener(spent.hear)
+    _watching.append(spent)
     try:
         yield spent
     finally:
-        jax.monitoring.unregister_event_duration_listener(spent.hear)
+        _watching.remove(spent)

@@ -16,7 +16,7 @@ BUFFER_BYTES = 16 * 2**20  # draws waiting for the disk
 LONGEST_WAIT = 5.0  # seconds between two checkpoints, if something is waiting
 CHECKPOINT_SHARE = 0.02  # of the time may go into checkpoints
 
-Columns = Mapping[str, Mapping[str, np.ndarray]]
+Columns = Mapping[str, Mapping[str, Any]]  # arrays of (chain, draw, ...), or one number for a column that never changes
 
 
 class Recorder(Protocol):
@@ -60,6 +60,10 @@ class MemoryRecorder:
     def close(self) -> None:
         pass
 
+    def _length(self, group: str) -> int:
+        pieces = next(self._pieces[group][name] for name, variable in self.groups[group].items() if not variable.is_constant)
+        return sum(piece.shape[1] for piece in pieces)
+
     def datasets(self) -> dict[str, Any]:
         """An xarray.Dataset for each group."""
         import xarray
@@ -69,8 +73,11 @@ class MemoryRecorder:
             arrays = {}
             for name, variable in variables.items():
                 pieces = self._pieces[group][name]
-                empty = np.zeros((self.num_chains, 0, *variable.shape), variable.dtype)
-                values = np.concatenate(pieces, axis=1).astype(variable.dtype, copy=False) if pieces else empty
+                if variable.is_constant:
+                    values = np.full((self.num_chains, self._length(group)), pieces[0] if pieces else 0, variable.dtype)
+                else:
+                    empty = np.zeros((self.num_chains, 0, *variable.shape), variable.dtype)
+                    values = np.concatenate([empty, *pieces], axis=1).astype(variable.dtype, copy=False)
                 arrays[name] = (dimensions(name, len(variable.shape)), values)
             dataset = xarray.Dataset(arrays)
             found[group] = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
@@ -97,7 +104,7 @@ class StoreRecorder:
 
     def add(self, columns: Columns) -> None:
         self._waiting.append(columns)
-        self._bytes += sum(values.nbytes for arrays in columns.values() for values in arrays.values())
+        self._bytes += sum(np.asarray(values).nbytes for arrays in columns.values() for values in arrays.values())
 
     def note(self, **attributes: Any) -> None:
         self._notes.update(attributes)
@@ -127,7 +134,9 @@ class StoreRecorder:
         lengths = {}
         for group in groups:
             pieces = [columns[group] for columns in self._waiting if group in columns]
-            joined = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
+            constants = {name: value for name, value in pieces[0].items() if np.ndim(value) == 0}
+            joined = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0] if name not in constants}
+            self.store.set_constants(group, constants)
             self.store.write(group, self._done[group], joined)
             lengths[group] = self._done[group] + next(iter(joined.values())).shape[1]
         self.store.commit(lengths, self._notes)

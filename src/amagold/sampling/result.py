@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold.diagnose.cost import Cost, effective_cost
-
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+    from amagold.diagnose.cost import Cost
 
 
 class Run:
@@ -119,8 +119,10 @@ class Run:
         table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
         return table
 
-    def cost(self) -> Cost:
+    def cost(self) -> "Cost":
         """Effective draws per gradient evaluation and per pass over the data."""
+        from amagold.diagnose.cost import effective_cost
+
         stats = self.sample_stats
         num_gradients = int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
         return effective_cost(

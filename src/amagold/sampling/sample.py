@@ -17,6 +17,7 @@ from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
 from amagold.sampling.provenance import fingerprint, versions
+from amagold.sampling.recipe import save_recipe
 from amagold.sampling.recorder import MemoryRecorder, Recorder, StoreRecorder
 from amagold.sampling.result import Run
 from amagold.sampling.settings import Settings, check_max_time, check_path
@@ -26,6 +27,7 @@ from amagold.store.structure import describe_structure
 from amagold.store.zarr_store import PRIVATE, StoreFailedError, ZarrStore
 from amagold.target import Posterior
 from amagold.warmup import adapt
+from amagold.warmup.plan import Plan
 from amagold.warmup.settings import Warmup
 
 
@@ -140,10 +142,13 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         ZarrStore.create(building, groups, lengths, settings.num_chains, known)
         lock = Lock(building / PRIVATE, path)
         CheckpointFolder(building / PRIVATE).save(engine.checkpoint_of(reached, settings.num_warmup))
+        if isinstance(prepared.plan, Plan):
+            save_recipe(building, prepared.sampler.target)
         building.rename(path)
-    except OSError as reason:
+    except BaseException as reason:
         shutil.rmtree(building, ignore_errors=True)
-        raise StoreFailedError(
-            f"store could not be made at {str(path)!r} ({reason}); give another path, or make room on the disk"
-        ) from reason
+        if not isinstance(reason, OSError):
+            raise
+        remedy = "give another path, or make room on the disk"
+        raise StoreFailedError(f"store could not be made at {str(path)!r} ({reason}); {remedy}") from reason
     return StoreRecorder(ZarrStore(path), lock, CheckpointFolder(path / PRIVATE), dict.fromkeys(groups, 0))

@@ -6,7 +6,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 
-class StoreInUseError(RuntimeError):
+class StoreInUseError(OSError):
     """Another process is writing to the run."""
 
 

@@ -11,10 +11,11 @@ LONE = "theta"  # a position that is one array
 
 
 class Variable(NamedTuple):
-    """One array of a group: its axes after chain and draw, and its type."""
+    """One array of a group: its axes after chain and draw, its type, and whether it has one value for the whole run."""
 
     shape: tuple[int, ...]
     dtype: str
+    is_constant: bool = False
 
 
 def name_leaves(tree: trees.PyTree) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from amagold.store.files import remove_parts, write_whole
 from amagold.store.names import Variable, dimensions
 
 CHUNK_BYTES = 4 * 2**20  # of one Zarr chunk: a few per second at most, and a damaged one costs few draws
-CONFIG: Any = {"write_empty_chunks": True}  # a chunk of zeros is a file too, so that a missing file is always damage
 PRIVATE = ".amagold"  # lock and checkpoints, beside the arrays
 
 
@@ -36,8 +35,9 @@ class ZarrStore:
         self._documents = {group: json.loads((path / group / "zarr.json").read_bytes()) for group in ("", *self.groups)}
         for group in self.groups:
             metadata = self._documents[group]["consolidated_metadata"]["metadata"]
-            names = [name for name, entry in metadata.items() if entry["node_type"] == "array" and "draw" in entry["dimension_names"][1:2]]
-            self._arrays[group] = {name: zarr.open_array(str(path / group / name), mode="r+").with_config(CONFIG) for name in names}
+            names = [name for name, entry in metadata.items() if "draw" in entry["dimension_names"][1:2] and not entry["attributes"]]
+            with zarr.config.set({"array.write_empty_chunks": True}):  # so that a missing file is always damage
+                self._arrays[group] = {name: zarr.open_array(str(path / group / name), mode="r+") for name in names}
 
     @classmethod
     def create(
@@ -80,6 +80,14 @@ class ZarrStore:
         for name, values in arrays.items():
             array = self._arrays[group][name]
             array[:, first : first + values.shape[1]] = values.astype(array.dtype, copy=False)
+
+    def set_constants(self, group: str, values: Mapping[str, Any]) -> None:
+        """Give columns that never change their one value, which readers see in place of chunks that are not there."""
+        for name, value in values.items():
+            entry = self._documents[group]["consolidated_metadata"]["metadata"][name]
+            if entry["fill_value"] != value:
+                entry["fill_value"] = self._documents[""]["consolidated_metadata"]["metadata"][f"{group}/{name}"]["fill_value"] = value
+                write_whole(self.path / group / name / "zarr.json", json.dumps(entry, indent=2).encode(), durable=False)
 
     def commit(self, lengths: Mapping[str, int], attributes: dict[str, Any]) -> None:
         """Show this many draws of each group, and these attributes, from now on."""
@@ -148,7 +156,7 @@ def _lay_out(group: Any, name: str, variable: Variable, num_chains: int, length:
         dimension_names=dimensions(name, len(variable.shape)),
         fill_value=kind.type(np.nan if kind.kind == "f" else 0),
         compressors=_compressors(kind.itemsize),
-        config=CONFIG,
+        attributes={"constant": True} if variable.is_constant else {},
     )
     for axis, extent in enumerate(variable.shape):
         _coordinate(group, f"{name}_dim_{axis}", extent)

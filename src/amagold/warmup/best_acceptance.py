@@ -2,8 +2,6 @@
 
 import math
 
-from scipy.special import log_ndtr
-
 from amagold.target import checks
 
 
@@ -16,6 +14,8 @@ def best_acceptance(gradient_share: float) -> float:
     Args:
       gradient_share: f, between 0 (the test costs everything: accept nearly all) and 1 (the test is free: 0.234).
     """
+    from scipy.special import log_ndtr  # late, because it is slow to load
+
     checks.number("gradient_share", gradient_share, above=0.0, remedy="give the gradients' share of the cost, between 0 and 1")
     if gradient_share > 1.0:
         raise ValueError(f"gradient_share must be at most 1, got {gradient_share:g}; give a share of the whole cost")

@@ -52,12 +52,6 @@ class Curvature:
         """The same, where it is no larger than a modest step: for a curvature that was not taken at a mode."""
         return np.minimum(self.variances(), self.modest**2)
 
-    def draw(self, key: jax.Array, num_draws: int) -> jax.Array:
-        """Draws of N(0, H^-1) as rows over the flattened position."""
-        noise = jax.random.normal(key, (num_draws, self.num_parameters), jnp.float32)
-        factor = jnp.asarray(self.factor, jnp.float32)
-        return noise @ factor.T if self.is_dense else noise * factor
-
     def whitened_by(self, mass: Any) -> tuple[Spectrum, np.ndarray | None]:
         """The spectrum of H in units of a mass, and the directions (as columns over W g, M^-1 = W^T W) that it belongs to.
 

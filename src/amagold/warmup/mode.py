@@ -18,6 +18,7 @@ PATIENCE = 3  # iterations in a row without a gain before the search gives up
 ROUNDING = 1e-6  # of an energy in float32
 PROBE = 1e-3  # how far to look for the slope to rise again
 SCALE_EXAMPLES, SCALE_VALUES = 1024, 2**22  # examples, and numbers in their gradients, that the rough scales are taken from
+LEVEL = 0.1  # the share of the slope at the start that may be left at a mode
 NEAR = 0.01  # without a mode, the place reached is kept only if its squared distance to one seems below this, per parameter
 
 
@@ -87,11 +88,10 @@ def _search() -> Any:
 
         def advance(search: Search) -> Search:
             value, gradient = optax.value_and_grad_from_state(energy)(search.position, state=search.memory)
-            slope = jnp.linalg.norm(gradient)
+            slope, is_first = jnp.linalg.norm(gradient), search.num_iterations == 0
             # rounding hides the last gains in energy, so near the best a smaller slope is better too
-            is_flatter = (value <= search.best_energy + ROUNDING * jnp.abs(search.best_energy)) & (
-                slope < jnp.linalg.norm(search.best_gradient)
-            )
+            is_near = value <= search.best_energy + ROUNDING * jnp.abs(search.best_energy)
+            is_flatter = is_near & (slope < jnp.linalg.norm(search.best_gradient))
             is_better = jnp.isfinite(value) & trees.all_finite(gradient) & ((value < search.best_energy) | is_flatter)
             moves, memory = solver.update(gradient, search.memory, search.position, value=value, grad=gradient, value_fn=energy)
             # moves = -rate P g, so g . P g = -moves . g / rate
@@ -103,9 +103,9 @@ def _search() -> Any:
                 best=jnp.where(is_better, search.position, search.best),
                 best_energy=jnp.where(is_better, value, search.best_energy),
                 best_gradient=jnp.where(is_better, gradient, search.best_gradient),
-                decrement=jnp.where(is_better | (slope == 0), decrement, search.decrement),
+                decrement=jnp.where(is_better | is_first | (slope == 0), decrement, search.decrement),
                 num_iterations=search.num_iterations + 1,
-                num_stalls=jnp.where(is_better | (search.num_iterations == 0), 0, search.num_stalls + 1),
+                num_stalls=jnp.where(is_better | is_first, 0, search.num_stalls + 1),
             )
 
         def goes_on(search: Search) -> jax.Array:
@@ -117,9 +117,12 @@ def _search() -> Any:
         begin = Search(origin, solver.init(origin), origin, zero_energy, first_gradient, unknown, jnp.int32(0), jnp.int32(0))
         end = jax.lax.while_loop(goes_on, advance, begin)
         is_stalled = (end.num_stalls >= PATIENCE) & (end.decrement <= STALLED * tolerance * size)
-        is_converged = ((end.decrement <= tolerance * size) | is_stalled) & _rises(energy, end.best, end.best_gradient)
-        is_flatter = jnp.linalg.norm(end.best_gradient) < jnp.linalg.norm(first_gradient)
-        is_kept = is_converged | (is_flatter & (end.decrement <= NEAR * size))
+        # an inverse Hessian that has lost a direction calls any slope along it small, so the slope itself must have gone too
+        slope, first_slope = jnp.linalg.norm(end.best_gradient), jnp.linalg.norm(first_gradient)
+        is_level = (slope <= LEVEL * first_slope) | (slope**2 <= STALLED * tolerance * size)
+        is_close = ((end.decrement <= tolerance * size) | is_stalled) & is_level
+        is_converged = is_close & _rises(energy, end.best, end.best_gradient)
+        is_kept = is_converged | ((slope <= LEVEL * first_slope) & (end.decrement <= NEAR * size))
         found = _place(start, scales, jnp.where(is_kept, end.best, 0.0))
         return found, is_converged, end.num_iterations
 

@@ -1,0 +1,31 @@
+"""A ready-made model kept beside its run, so that `amagold resume` needs nothing else."""
+
+from pathlib import Path
+
+from amagold.models.recipes import build_again, recipe_of
+from amagold.store.checkpoint import Checkpoint, DamagedError, decode, encode
+from amagold.store.files import write_whole
+from amagold.store.zarr_store import PRIVATE
+from amagold.target import Target
+
+MOST_BYTES = 64 * 2**20  # of data are copied into the run; larger data stay where they are
+NAME = "model"
+
+
+def save_recipe(folder: Path, target: Target) -> None:
+    """Keep the model of a run, if it is one of this library's and not large."""
+    recipe = recipe_of(target)
+    if recipe is not None and sum(array.nbytes for array in recipe[1].values()) <= MOST_BYTES:
+        write_whole(folder / PRIVATE / NAME, encode(Checkpoint("model", 0, recipe[1], recipe[0])), durable=False)
+
+
+def load_recipe(folder: Path) -> Target | None:
+    """The model that was kept; None when there is none."""
+    file = folder / PRIVATE / NAME
+    if not file.is_file():
+        return None
+    try:
+        kept = decode(file.read_bytes())
+    except DamagedError as reason:
+        raise ValueError(f"path must hold the model of the run, but {str(file)!r} is damaged: {reason}; name it with --target") from None
+    return build_again(kept.notes, kept.arrays)
