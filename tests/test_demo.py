@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["double-well.png", "heart.png"])
+@pytest.mark.parametrize("name", ["double-well.png", "heart.png", "run.png"])
 def test_pictures_are_drawn(folder, name):
     picture = imread(folder / name)
     assert picture.shape[1] == 2000
@@ -36,7 +36,7 @@ def test_pictures_are_drawn(folder, name):
 
 
 def test_nothing_half_written_stays(folder):
-    assert sorted(path.name for path in folder.iterdir()) == ["demo.json", "double-well.png", "heart.png"]
+    assert sorted(path.name for path in folder.iterdir()) == ["demo.json", "double-well.png", "heart.png", "run.png"]
 
 
 def test_amagold_is_nearer_the_double_well_than_sghmc(folder):

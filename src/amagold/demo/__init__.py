@@ -7,8 +7,8 @@ from rich.console import Console
 from amagold.demo import double_well, heart, tables
 from amagold.demo.files import make_folder, write_json, write_picture
 from amagold.demo.progress import show_progress
-from amagold.demo.requirements import check_matplotlib
 from amagold.demo.settings import FULL, Settings
+from amagold.report.requirements import check_matplotlib
 from amagold.run.devices import use_all_cores
 
 __all__ = ["run"]
@@ -26,7 +26,7 @@ def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings =
     folder = make_folder(output)
     use_all_cores()
     console = Console()
-    with show_progress(console, double_well.NUM_RUNS + heart.NUM_RUNS + 2) as report:
+    with show_progress(console, double_well.NUM_RUNS + heart.NUM_RUNS + 3) as report:
         wells = double_well.sample(seed, settings.double_well, report)
         patients = heart.sample(seed, settings.heart, report)
         report("Drawing the pictures")
@@ -35,8 +35,14 @@ def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings =
         write_picture(folder / "double-well.png", double_well_picture.draw(wells))
         report("Drawing the pictures")
         write_picture(folder / "heart.png", heart_picture.draw(patients))
+        report("Drawing the pictures")
+        write_picture(folder / "run.png", patients.run.plot())
     write_json(folder / "demo.json", {"seed": seed, "double_well": double_well.numbers(wells), "heart": heart.numbers(patients)})
+    console.print("[bold]Heart disease: amagold.sample(posterior)[/]")
+    console.print("\n".join(patients.run.plan.sentences()), highlight=False)
+    console.print(patients.run, highlight=False, markup=False)
+    console.print()
     for table in (tables.double_well(wells), tables.heart(patients), tables.heart_errors(patients)):
         console.print(table)
         console.print()
-    console.print(f"Written to {folder}: double-well.png, heart.png, demo.json", soft_wrap=True, highlight=False)
+    console.print(f"Written to {folder}: double-well.png, heart.png, run.png, demo.json", soft_wrap=True, highlight=False)

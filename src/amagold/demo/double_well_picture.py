@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from amagold.demo.double_well import STEP_SIZES, Well
-from amagold.demo.look import COLOURS, INK, QUIET, TRUTH_FILL, bare, new_figure, smooth_density
 from amagold.models.double_well import double_well_density
+from amagold.report.look import COLOURS, INK, QUIET, TRUTH_FILL, bare, new_figure, smooth_density
 
 GRID = np.linspace(-6.0, 5.0, 551)
 ROWS = ("SGHMC", "AMAGOLD")

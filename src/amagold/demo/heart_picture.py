@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from amagold.demo import summaries
 from amagold.demo.heart import BATCH_SIZE, TRUTH, Patients
-from amagold.demo.look import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, bare, new_figure, smooth_density
+from amagold.report.look import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, bare, new_figure, smooth_density
 
 GRID = np.linspace(-2.0, 3.0, 1001)
 RIDGE_HEIGHT = 0.76  # in rows
@@ -20,7 +20,7 @@ def draw(patients: Patients) -> Figure:
         9.0,
         f"SGHMC overstates uncertainty by up to {most:.0%}; AMAGOLD is within {least:.0%}",
         "Bayesian logistic regression of heart disease on 13 standardised measurements of 270 patients, "
-        f"{BATCH_SIZE} at a time.\nGrey: the true posterior (long full-data HMC). Bars: 90% intervals; ticks: the true ones.",
+        f"{BATCH_SIZE} at a time.\nGrey: the true posterior (one call of amagold.sample). Bars: 90% intervals; ticks: the true ones.",
     )
     ridges = figure.add_axes((0.175, 0.06, 0.62, 0.80))
     order = patients.order

@@ -48,7 +48,7 @@ def heart(patients: Patients) -> Table:
 def heart_errors(patients: Patients) -> Table:
     """A row per sampler: how well it mixed, and its worst errors."""
     figures = ("accept-\nance", "largest\nR-hat", "effective\ndraws", "worst error\nof mean", "worst error\nof sd")
-    table = _table("Heart disease: minibatches against a long full-data run of HMC", ("sampler", "draws"), figures)
+    table = _table("Heart disease: minibatches against one call of amagold.sample", ("sampler", "draws"), figures)
     for name, chains in patients.chains.items():
         r_hat, effective = summaries.r_hat(chains.draws).max(), summaries.effective_draws(chains.draws).min()
         figures = (_acceptance(chains.label, chains.acceptance), f"{r_hat:.3f}", f"{effective:,.0f}")

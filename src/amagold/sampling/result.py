@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
     from amagold.diagnose.cost import Cost
 
@@ -132,6 +133,15 @@ class Run:
             self.attributes["num_examples"],
             num_gradients,
         )
+
+    def plot(self) -> "Figure":
+        """The run at a glance, as a matplotlib figure: step size, acceptance, energy errors, and the slowest parameter."""
+        from amagold.report.requirements import check_matplotlib
+
+        check_matplotlib()
+        from amagold.report import run_picture
+
+        return run_picture.draw(self)
 
     @cached_property
     def _acceptance(self) -> float:

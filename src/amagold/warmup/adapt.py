@@ -137,9 +137,11 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
     if at.done == rules.num_warmup or rules.target_acceptance is None:
         return at._replace(sampler=sampler, moments=collected)
     following = next(later for later in rules.stages if later.start == stage.stop)
-    here = knob(sampler, "step_size")
-    polishes = following.step_size == step_size.POLISH
-    step = step_size.start_polish(here, following.stop - following.start) if polishes else step_size.start_search(here)
+    here, step = knob(sampler, "step_size"), at.step
+    if following.step_size == step_size.POLISH:
+        step = step_size.start_polish(here, following.stop - following.start)
+    elif stage.collects:  # another mass is another problem; without one the search just goes on
+        step = step_size.start_search(here)
     return at._replace(sampler=sampler, step=step, moments=collected)
 
 
