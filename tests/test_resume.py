@@ -221,6 +221,9 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     mark_incomplete(path)
     with pytest.raises(ValueError, match="its num_steps is 3 where the run has 2; pass the same one"):
         amagold.resume(path, amagold.l2mc(make(270).target, step_size=0.05, num_steps=3), progress=False)
+    heavier = amagold.l2mc(make(270).target, step_size=0.05, num_steps=2, mass=np.full(14, 2.0))
+    with pytest.raises(ValueError, match="but its numbers is"):
+        amagold.resume(path, heavier, progress=False)
     with pytest.raises(ValueError, match="must be the sampler that began this run, got a target alone"):
         amagold.resume(path, make(270).target, progress=False)
     with pytest.raises(ValueError, match=r"its states has shape \(2, 200\) of float32 where the run has \(2, 270\)"):
@@ -259,3 +262,53 @@ def test_what_is_not_a_run_is_refused(tmp_path):
     (tmp_path / "zarr.json").write_text("{}")
     with pytest.raises(ValueError, match="stored by amagold"):
         amagold.load(tmp_path)
+
+
+KINDS = {
+    "irreversible": lambda: (amagold.amagold(HEART, step_size=0.02, batch_size=32, resample_momentum=False), {}),
+    "thinned": lambda: (amagold.l2mc(HEART, step_size=0.05, num_steps=2), {"thin": 3}),
+    "one total": lambda: (amagold.l2mc(HEART, step_size=0.05, num_steps=2, acceptance=amagold.acceptance.full(keep="total")), {}),
+    "biased": lambda: (amagold.sghmc(HEART, step_size=0.02, batch_size=32), {}),
+    "corrected Langevin": lambda: (amagold.sgld(HEART, step_size=0.02, num_steps=2, acceptance=amagold.acceptance.full()), {}),
+    "planned": lambda: (HEART, {}),
+    "planned, diagonal": lambda: (HEART, {"warmup": amagold.Warmup(mass="diagonal")}),
+    "planned, no warm-up": lambda: (HEART, {"num_warmup": 0}),
+}
+HEART = amagold.models.logistic(amagold.datasets.heart().X, amagold.datasets.heart().y)
+
+
+QUICK = ("irreversible", "planned", "planned, no warm-up")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in KINDS])
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_every_kind_of_run_goes_on_where_it_stopped(tmp_path, many_chunks, monkeypatch, kind):
+    """Stopped after every few chunks, in warm-up and after it."""
+    target_or_sampler, options = KINDS[kind]()
+    options = {"num_samples": 250, "num_warmup": 40, "num_chains": 2, "progress": False, "init": np.zeros(14), **options}
+    whole = amagold.sample(target_or_sampler, **options)
+    path = tmp_path / "run.zarr"
+    run = amagold.sample(target_or_sampler, **options, store=path, max_time=1e-9)
+    seen = {sizes(run)}
+    while run.is_partial:
+        monkeypatch.setattr("amagold.sampling.interruption.Stopper.reason", property(after(3)))
+        run = amagold.resume(path, target_or_sampler, progress=False)
+        seen.add(sizes(run))
+    assert len(seen) >= 2
+    for group in ("posterior", "sample_stats", "warmup_sample_stats"):
+        xarray.testing.assert_equal(getattr(run, group).load(), getattr(whole, group))
+
+
+def sizes(run):
+    return run.warmup_sample_stats.sizes["draw"], run.posterior.sizes["draw"]
+
+
+def after(count):
+    """A reason to stop that appears when it has been asked for `count` times."""
+    asked = []
+
+    def reason(stopper):
+        asked.append(None)
+        return "out of time" if len(asked) > count else None
+
+    return reason

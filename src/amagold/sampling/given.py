@@ -1,7 +1,11 @@
 """The plan of a run whose sampler was given: its settings are kept, but for what warm-up was asked to adapt."""
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import jax
+import numpy as np
 
 from amagold.samplers import Sampler
 from amagold.warmup.knobs import has_knob, knob
@@ -14,25 +18,44 @@ class Given:
 
     proposal: str
     gradient: str
+    acceptance: str
     label: str
     num_steps: int
+    resample_momentum: bool
     step_size: float | None
+    friction: float | None
+    batch_size: int | None
+    batch_plan: str | None
+    numbers: str  # a checksum of all traced settings, the mass among them
     target_acceptance: float | None
     mass: str | None
 
     @classmethod
     def from_sampler(cls, sampler: Sampler, warmup: Warmup) -> "Given":
-        step_size = float(knob(sampler, "step_size")) if has_knob(sampler, "step_size") else None
         proposal = getattr(sampler.proposal, "proposal", sampler.proposal)
-        names = type(proposal).__name__, type(sampler.gradient).__name__
-        return cls(*names, sampler.label, sampler.num_steps, step_size, warmup.target_acceptance, warmup.mass)
+        plan = getattr(sampler.gradient, "plan", None)
+        return cls(
+            proposal=type(proposal).__name__,
+            gradient=type(sampler.gradient).__name__,
+            acceptance=type(sampler.acceptance).__name__,
+            label=sampler.label,
+            num_steps=sampler.num_steps,
+            resample_momentum=sampler.resample_momentum,
+            step_size=float(knob(sampler, "step_size")) if has_knob(sampler, "step_size") else None,
+            friction=float(knob(sampler, "friction")) if has_knob(sampler, "friction") else None,
+            batch_size=getattr(sampler.gradient, "batch_size", None),
+            batch_plan=None if plan is None else type(plan).__name__,
+            numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
+            target_acceptance=warmup.target_acceptance,
+            mass=warmup.mass,
+        )
 
     def sentences(self) -> list[str]:
         """The plan in plain words."""
         size = "" if self.step_size is None else f" of step size {self.step_size:.4g}"
-        lines = [
-            f"The sampler as given ({self.label}): {self.num_steps} {self.proposal} steps{size} per transition, {self.gradient} gradients."
-        ]
+        batch = "" if self.batch_size is None else f" of {self.batch_size} examples"
+        kind = f"{self.num_steps} {self.proposal} steps{size} per transition, {self.gradient.lower()} gradients{batch}"
+        lines = [f"The sampler as given ({self.label}): {kind}."]
         adapted = []
         if self.target_acceptance is not None:
             adapted.append(f"the step size, to an acceptance of {self.target_acceptance:g}")
@@ -50,3 +73,10 @@ class Given:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Given":
         return cls(**stored)
+
+
+def _checksum(tree: Any) -> str:
+    seal = hashlib.sha256()
+    for leaf in jax.tree.leaves(tree):
+        seal.update(np.asarray(leaf, np.float64).tobytes())
+    return seal.hexdigest()[:16]

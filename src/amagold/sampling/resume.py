@@ -60,8 +60,7 @@ def resume(
             if not _has_same_energy(reached):
                 problems.append(
                     "another target: its energy at the saved positions is not the saved one, so the run would mix draws of two posteriors; "
-                    "pass the "
-                    "target that began it, or begin a new run"
+                    "pass the target that began it, or begin a new run"
                 )
                 reached = _remember_again(reached)
             warn(problems, depth=1)
@@ -99,7 +98,9 @@ def _same_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Samp
         raise ValueError(
             "target_or_sampler must be the target that began this run, got a sampler; the run planned its own: pass the target"
         )
-    return plan.build(target_or_sampler, 1.0)
+    # any mass of the planned form: its values come from the checkpoint
+    size = plan.num_parameters
+    return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size))
 
 
 def _restore(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:

@@ -12,6 +12,7 @@ from amagold.run.chains import start_chains
 from amagold.sampling import engine
 from amagold.sampling.advice import advice_on, warn
 from amagold.sampling.columns import layout
+from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
@@ -76,10 +77,11 @@ def sample(
     path = check_path(store)
     check_max_time(max_time)
     with Stopper(max_time) as stopper:
-        prepared = prepare(target_or_sampler, settings, init, init_per_chain)
-        say(prepared.plan, progress)
-        states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
-        reached = engine.Reached(adapt.begin(prepared.sampler, states, prepared.rules))
+        with watch_compilation() as compiling:
+            prepared = prepare(target_or_sampler, settings, init, init_per_chain)
+            say(prepared.plan, progress)
+            states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
+        reached = engine.Reached(adapt.begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds)
         recorder = _record(prepared, reached, settings, path)
         return finish(reached, prepared, settings, recorder, progress, stopper)
 
