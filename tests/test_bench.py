@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from amagold import bench
+from amagold.bench import memory
 from amagold.bench.measure import Benchmark, Measurement, NoRatioError
 from amagold.bench.rows import BENCHMARKS
 from amagold.bench.sides import Side, check_same
@@ -59,3 +60,8 @@ def test_sides_that_differ_are_void() -> None:
     check_same([side(0.7, 8), side(0.7, 8)], [side(0.7, 1)])
     with pytest.raises(NoRatioError, match="void: acceptance"):
         check_same([side(0.7, 8)], [side(0.6, 1)])
+
+
+@pytest.mark.slow
+def test_a_stored_run_takes_no_more_memory_however_long_it_is() -> None:
+    assert memory.measure_store(0.0).ratio <= 1.2

@@ -65,14 +65,20 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
     scales = np.sqrt(np.diagonal(covariance))
     if not np.all(np.isfinite(covariance)) or np.any(scales <= 0.0):
         return earlier
-    # correlations shrink towards zero as long as there are few draws for each parameter
+    # correlations stay near those of the earlier mass as long as there are few draws for each parameter
+    factor = np.asarray(earlier.inverse_factor, np.float64)
     keep = count / (count + PRIOR_DRAWS * len(scales))
-    correlation = keep * covariance / np.outer(scales, scales) + (1.0 - keep) * np.eye(len(scales))
+    correlation = keep * covariance / np.outer(scales, scales) + (1.0 - keep) * _correlation(factor.T @ factor)
     try:
         precision = np.linalg.inv(correlation) / np.outer(scales, scales)
         return as_mass(np.asarray(0.5 * (precision + precision.T)))
     except (np.linalg.LinAlgError, ValueError):
         return earlier
+
+
+def _correlation(covariance: np.ndarray) -> np.ndarray:
+    scales = np.sqrt(np.diagonal(covariance))
+    return covariance / np.outer(scales, scales)
 
 
 def _squares(deviations: jax.Array, num_axes: int) -> Any:
