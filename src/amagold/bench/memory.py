@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
-from amagold.bench.measure import Measurement
+from amagold.bench.measure import Measurement, NoRatioError
 
 NUM_CHAINS, NUM_SAMPLES, THIN = 64, 1_000, 100
 STORED_CHAINS, FEW, MANY = 4, 10_000, 1_000_000
@@ -16,9 +17,11 @@ def peak_memory(call: str) -> int:
 
 
 def print_peak() -> None:
-    import resource  # Unix only
-
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    # not getrusage's maximum, which a process inherits from the one that started it
+    status = Path("/proc/self/status")
+    if not status.exists():
+        raise NoRatioError("the peak of a process's memory is read from /proc, which this system lacks")
+    print(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")))
 
 
 def draw_thinned(thin: int) -> None:
@@ -34,7 +37,6 @@ def draw_thinned(thin: int) -> None:
 def draw_stored(num_samples: int) -> None:
     import tempfile
     import warnings
-    from pathlib import Path
 
     from amagold.bench.double_well import double_well_sampler
     from amagold.sampling.sample import sample

@@ -21,6 +21,8 @@ from amagold.store.checkpoint import Checkpoint, pack, unpack
 from amagold.warmup import adapt
 from amagold.warmup.knobs import has_knob, knob
 
+CHUNK_BYTES = 2 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
+
 
 class Reached(NamedTuple):
     """How far a run is. During sampling `warmup` holds the frozen sampler and the latest states."""
@@ -120,6 +122,7 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
         settings.num_samples - reached.num_drawn,
         thin=settings.thin,
         first=settings.num_warmup + reached.num_drawn * settings.thin,
+        chunk_bytes=CHUNK_BYTES,
         keep_energy=True,
     )
     began = time.monotonic()

@@ -16,7 +16,7 @@ import numpy as np
 from amagold.store.files import remove_parts, write_whole
 from amagold.store.names import Variable, dimensions
 
-CHUNK_BYTES = 4 * 2**20  # of one Zarr chunk: a few per second at most, and a damaged one costs few draws
+CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because each of Zarr's threads keeps room for some, and a damaged one costs few draws
 PRIVATE = ".amagold"  # lock and checkpoints, beside the arrays
 
 
