@@ -38,11 +38,13 @@ def plan_of(store: ZarrStore) -> Plan | Given:
 
 def open_groups(path: Path, num_draws: dict[str, int] | None = None) -> dict[str, Any]:
     """The groups of a run as xarray datasets, read from disk when they are looked at."""
+    import pandas
     import xarray
 
-    tree = xarray.open_datatree(path, engine="zarr")
-    groups = {name: child.to_dataset() for name, child in tree.children.items()}
-    return {name: group.isel(draw=slice((num_draws or {}).get(name))) for name, group in groups.items()}
+    # draws are numbered from 0, which a range says without an array of all the numbers
+    tree = xarray.open_datatree(path, engine="zarr", drop_variables=["draw"])
+    groups = {name: child.to_dataset().isel(draw=slice((num_draws or {}).get(name))) for name, child in tree.children.items()}
+    return {name: group.assign_coords(draw=("draw", pandas.RangeIndex(group.sizes["draw"]))) for name, group in groups.items()}
 
 
 def load(path: str | Path) -> Run:
