@@ -94,25 +94,12 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     mesh = chain_mesh(num_chains)
     most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
     count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
-    by_chain, shared = spread(mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, at.step, at.moments))
-    (chain_keys, states), (sampler, step, collected) = by_chain, shared
-    states, step, collected, used, by_chain = _run_block(
-        sampler,
-        chain_keys,
-        states,
-        step,
-        collected,
-        jnp.uint32(at.done),
-        jnp.int32(stage.step_size),
-        jnp.bool_(stage.collects),
-        jnp.float32(rules.target_acceptance or 0.0),
-        count=count,
-        late=sampler.draws_late(one, num_chains),
-        adapts=rules.target_acceptance is not None,
-        keep=rules.keep,
-        mesh=mesh,
-    )
-    at = Progress(at.done + count, at.sampler, states, step, collected)
+    asked = (jnp.uint32(at.done), jnp.int32(stage.step_size), jnp.bool_(stage.collects), jnp.float32(rules.target_acceptance or 0.0))
+    tuning = Tuning(at.step, at.moments, *asked)
+    (chain_keys, states), (sampler, tuning) = spread(mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning))
+    form = Form(count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep)
+    states, tuning, used, by_chain = _run_block(sampler, tuning, chain_keys, states, form, mesh)
+    at = Progress(at.done + count, at.sampler, states, tuning.step, tuning.moments)
     rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
     scale = float(jnp.exp(log_scale(knob(at.sampler, "mass")))) if has_knob(at.sampler, "mass") else 1.0
     num_steps = np.full(count, at.sampler.num_steps, np.int32)
@@ -157,76 +144,67 @@ def _rechoose_num_steps(sampler: Sampler, rules: Rules) -> Sampler:
     return dataclasses.replace(sampler, num_steps=num_steps)
 
 
-@partial(jax.jit, static_argnames=("count", "late", "adapts", "keep", "mesh"))
+class Tuning(NamedTuple):
+    """What all chains share in a block: what is learnt, and what the stage asks for."""
+
+    step: step_size.StepSize
+    moments: moments.Moments
+    first: jax.Array  # number of the block's first transition
+    stage: jax.Array
+    collects: jax.Array
+    wanted: jax.Array  # acceptance
+
+
+class Form(NamedTuple):
+    """What a block's program depends on, beside shapes."""
+
+    num_transitions: int
+    late: bool
+    adapts: bool
+    keep: bool
+
+
+@partial(jax.jit, static_argnames=("form", "mesh"))
 def _run_block(
-    sampler: Sampler,
-    chain_keys: jax.Array,
-    states: State,
-    step: step_size.StepSize,
-    collected: moments.Moments,
-    first: jax.Array,
-    stage: jax.Array,
-    collects: jax.Array,
-    wanted: jax.Array,
-    *,
-    count: int,
-    late: bool,
-    adapts: bool,
-    keep: bool,
-    mesh: Mesh | None,
-) -> tuple[State, step_size.StepSize, moments.Moments, jax.Array, tuple[Any, Any, Any]]:
-    axis_name = None if mesh is None else "chain"
-    block = partial(_block, count=count, late=late, adapts=adapts, keep=keep, axis_name=axis_name)
-    arguments = (sampler, chain_keys, states, step, collected, first, stage, collects, wanted)
+    sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, mesh: Mesh | None
+) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
     if mesh is None:
-        return block(*arguments)
+        return _block(sampler, tuning, chain_keys, states, form, None)
     chain, shared = Spec("chain"), Spec()
     split = jax.shard_map(
-        block,
+        partial(_block, form=form, axis_name="chain"),
         mesh=mesh,
-        in_specs=(shared, chain, chain, *[shared] * 6),
-        out_specs=(chain, shared, shared, shared, Spec(None, "chain")),
+        in_specs=(shared, shared, chain, chain),
+        out_specs=(chain, shared, shared, Spec(None, "chain")),
         check_vma=False,
     )
-    return split(*arguments)
+    return split(sampler, tuning, chain_keys, states)
 
 
 def _block(
-    sampler: Sampler,
-    chain_keys: jax.Array,
-    states: State,
-    step: step_size.StepSize,
-    collected: moments.Moments,
-    first: jax.Array,
-    stage: jax.Array,
-    collects: jax.Array,
-    wanted: jax.Array,
-    *,
-    count: int,
-    late: bool,
-    adapts: bool,
-    keep: bool,
-    axis_name: str | None,
-) -> tuple[State, step_size.StepSize, moments.Moments, jax.Array, tuple[Any, Any, Any]]:
+    sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, axis_name: str | None
+) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
+    """The states and the tuning after the block; of each transition its step size, and by chain acceptance, divergence and draws."""
     one = jax.tree.map(lambda leaf: leaf[0], states.position)
-    draw = jax.vmap(partial(sampler.draw, position=one, late=late), out_axes=CHAIN_AXES)
-    keys = transition_keys(chain_keys, first, count)
+    draw = jax.vmap(partial(sampler.draw, position=one, late=form.late), out_axes=CHAIN_AXES)
+    keys = transition_keys(chain_keys, tuning.first, form.num_transitions)
     # in bulk where the block's randomness is small, else a transition at a time
     in_bulk = trees.num_bytes(jax.eval_shape(jax.vmap(draw), keys)) <= BLOCK_BYTES
 
     def over_chains(values: jax.Array) -> jax.Array:
         return values if axis_name is None else jax.lax.psum(values, axis_name)
 
-    def transition(carry: tuple[Any, ...], drawn: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        states, step, collected = carry
-        now = turn(sampler, step_size=jnp.exp(step.log_step)) if adapts else sampler
+    def transition(carry: tuple[State, Tuning], drawn: Any) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
+        states, tuning = carry
+        used = jnp.exp(tuning.step.log_step)
+        now = turn(sampler, step_size=used) if form.adapts else sampler
         states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(states, drawn if in_bulk else draw(drawn))
-        rate = over_chains(jnp.sum(info.acceptance_rate)) / over_chains(jnp.float32(info.acceptance_rate.shape[0]))
-        used = jnp.exp(step.log_step)
-        step = step_size.update(step, stage, rate, wanted) if adapts else step
-        collected = moments.update(collected, collects, states.position, axis_name)
-        return (states, step, collected), (used, (info.acceptance_rate, info.is_divergent, states.position if keep else ()))
+        if form.adapts:
+            rate = over_chains(jnp.sum(info.acceptance_rate)) / over_chains(jnp.float32(info.acceptance_rate.shape[0]))
+            tuning = tuning._replace(step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted))
+        tuning = tuning._replace(moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name))
+        return (states, tuning), (used, (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()))
 
     drawn = jax.vmap(draw)(keys) if in_bulk else keys
-    (states, step, collected), (used, by_chain) = jax.lax.scan(transition, (states, step, collected), drawn)
-    return states, step, collected, used, by_chain
+    (states, tuning), (used, by_chain) = jax.lax.scan(transition, (states, tuning), drawn)
+    return states, tuning, used, by_chain
