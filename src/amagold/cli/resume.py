@@ -16,12 +16,12 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
       max_time: seconds, or None.
     """
     from amagold.run.devices import use_all_cores
-    from amagold.sampling.load import open_store
+    from amagold.sampling.description import open_store
     from amagold.sampling.recipe import load_recipe
     from amagold.sampling.resume import resume
 
     use_all_cores()
-    store = open_store(path)
+    store, _ = open_store(path, read_only=True)
     begun_with = load_recipe(store.path) if target is None else named(target)
     if begun_with is None:
         raise ValueError(

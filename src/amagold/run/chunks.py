@@ -1,6 +1,6 @@
 """Chunks of transitions, made of blocks: a block's randomness is drawn in one vectorised call, then a scan only does arithmetic."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -196,6 +196,7 @@ def run_chunks(
     first: int = 0,
     chunk_bytes: int = CHUNK_BYTES,
     keep_energy: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[State, Kept]]:
     """Run chains from stacked states and yield (states, kept draws) chunk by chunk.
 
@@ -207,6 +208,7 @@ def run_chunks(
       first: the number of the first transition in the whole run, to go on where another run stopped.
       chunk_bytes: budget for the draws that one chunk keeps on a device. It does not show in the draws.
       keep_energy: whether to keep U of every draw too.
+      should_stop: asked while a draw takes several chunks; if it says so, the unfinished draw is dropped.
     """
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
@@ -222,10 +224,13 @@ def run_chunks(
             left = thin
             kept = None
             while left:
+                if should_stop():
+                    return
                 part = layout._replace(thin=min(left, layout.thin))
                 states, piece = advance(states, at, part)
                 kept = piece if kept is None else _join(kept, piece, thin - left, part.thin)
                 left, at = left - part.thin, at + part.thin
+                jax.block_until_ready(states)  # or the question would come long before the work
             assert kept is not None
             count = 1
         else:

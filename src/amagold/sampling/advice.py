@@ -59,7 +59,7 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
             "raise target_acceptance, or rescale the parameters"
         )
     few = reduced(posterior)
-    if num_draws >= 4:
+    if num_draws >= 4 and few.data_vars:
         r_hat, ess = maximum_r_hat(few), minimum_ess(few)
         if not r_hat <= LARGEST_R_HAT:
             found.append(
@@ -80,6 +80,8 @@ def reduced(posterior: Any) -> Any:
     """A bounded part of the draws: every so many of them, and of very many parameters some."""
     parts = {}
     for name, variable in posterior.data_vars.items():
+        if not variable.size:
+            continue
         num_chains, num_draws = variable.shape[:2]
         stride = max(1, -(-num_chains * num_draws // MOST_VALUES))
         picks = {}

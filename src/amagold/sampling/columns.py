@@ -21,7 +21,7 @@ STATISTICS = {
     "energy": "float32",
     "energy_error": "float32",
     "step_size": "float32",
-    "n_steps": "int32",
+    "n_steps": "int64",
     "num_gradient_examples": "int64",
     "num_energy_examples": "int64",
 }
@@ -47,14 +47,16 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
 
 def columns_of(kept: Kept, sampler: Sampler, thin: int) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
-    info = kept.info
+    info, target = kept.info, sampler.target
+    one = jax.tree.map(lambda leaf: leaf[0, 0], kept.position)
     stats: dict[str, Any] = {
         "acceptance_rate": info.acceptance_rate,
         "accepted": info.is_accepted,
         "diverging": info.is_divergent,
         "n_steps": sampler.num_steps * thin,
-        "num_gradient_examples": int(info.num_gradient_examples[0, 0]),
-        "num_energy_examples": int(info.num_energy_examples[0, 0]),
+        # counted here, because sums over many transitions outgrow the device's 32 bits
+        "num_gradient_examples": thin * sampler.num_gradients(one) * sampler.gradient.num_examples(target),
+        "num_energy_examples": thin * sampler.acceptance.num_examples(target),
     }
     if sampler.acceptance.uses_work:
         stats["energy_error"] = -np.asarray(info.log_ratio)

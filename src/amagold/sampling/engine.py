@@ -124,6 +124,7 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
         first=settings.num_warmup + reached.num_drawn * settings.thin,
         chunk_bytes=CHUNK_BYTES,
         keep_energy=True,
+        should_stop=lambda: stopper.reason is not None,
     )
     began = time.monotonic()
     before = reached
@@ -139,9 +140,9 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
             )
             display.update("sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step)
             _save(reached, settings, recorder)
-            if stopper.reason and reached.num_drawn < settings.num_samples:
-                return reached._replace(stopped=stopper.reason)
-    return reached
+            if stopper.reason:
+                break
+    return reached._replace(stopped=stopper.reason if reached.num_drawn < settings.num_samples else None)
 
 
 def _one_ahead(chunks: Iterator[tuple[State, Kept]]) -> Iterator[tuple[State, Kept]]:

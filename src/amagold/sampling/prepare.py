@@ -59,7 +59,10 @@ def prepare(target_or_sampler: Any, settings: Settings, init: trees.PyTree, init
     """Plan where a target was given, and find starts where none were."""
     target, keys = target_of(target_or_sampler), make_keys(settings.seed)
     anchor, positions = _given_starts(target, settings.num_chains, init, init_per_chain)
+    _check_form(target, anchor)
     target.check(anchor)
+    if isinstance(target_or_sampler, Sampler) and getattr(target_or_sampler.gradient, "is_external", False):
+        raise ValueError("plan='external' needs batches from outside, which sample cannot give; call sampler.step, or use another plan")
     is_planned = not isinstance(target_or_sampler, Sampler)
     mode, curvature = _look_around(target, anchor) if is_planned or positions is None else (None, None)
     if positions is None:
@@ -115,6 +118,23 @@ def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_
     return target.init, None
 
 
+def _check_form(target: Target, position: trees.PyTree) -> None:
+    """Raise when a position holds no numbers, or is not like the target's own."""
+    if trees.size(position) == 0:
+        raise ValueError("init must hold at least one number, got none; give a position of the target")
+    if target.init is None:
+        return
+    given, own = (jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), tree) for tree in (position, target.init))
+    if given != own:
+        raise ValueError(f"init must be like the target's own init, {own}, got {given}; give positions of one form")
+
+
 def _look_around(target: Target, position: trees.PyTree) -> tuple[Mode, Curvature]:
+    kinds = {str(leaf.dtype) for leaf in jax.tree.leaves(position)} - {"float32", "float64"}
+    if kinds:
+        raise ValueError(
+            f"init must be float32 or float64 to search for the mode, got {', '.join(sorted(kinds))}; give such an init, or a sampler "
+            "and where its chains start"
+        )
     mode = find_mode(target, position)
     return mode, curvature_at(target, mode.position)

@@ -124,7 +124,7 @@ class StoreRecorder:
         except OSError as reason:
             safe = self.store.length("posterior")
             raise StoreFailedError(
-                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} draws are safe: make room on the disk, then "
+                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} draws are safe: make room on the disk (or bring the folder back), then "
                 "go on "
                 f"with amagold.resume({str(self.path)!r}, ...)"
             ) from reason

@@ -107,7 +107,12 @@ class Run:
         tree.attrs = {name: int(value) if isinstance(value, bool) else value for name, value in tree.attrs.items()}
         # netCDF has no booleans
         tree = tree.map_over_datasets(lambda group: group.map(lambda array: array.astype("int8") if array.dtype == bool else array))
-        tree.to_netcdf(path, engine="h5netcdf")
+        part = Path(path).with_name(f".{Path(path).name}.partial")
+        try:
+            tree.to_netcdf(part, engine="h5netcdf")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
 
     def summary(self, **options: Any) -> "pandas.DataFrame":
         """Mean, sd, interval, ess_bulk, ess_tail, r_hat and Monte Carlo errors of every parameter, by ArviZ; options go to it.
@@ -116,6 +121,8 @@ class Run:
         """
         from arviz_stats import summary  # pyright: ignore[reportPrivateImportUsage]
 
+        if not self.posterior.sizes["draw"]:
+            raise ValueError("the run must have draws to be summarised, and it was stopped before the first; go on with amagold.resume")
         table: Any = summary(self.to_datatree(), **options)
         table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
         return table

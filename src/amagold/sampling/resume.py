@@ -11,9 +11,10 @@ from amagold import trees
 from amagold.samplers import Sampler, State
 from amagold.sampling import engine
 from amagold.sampling.advice import warn
+from amagold.sampling.description import Description, open_store
 from amagold.sampling.given import Given
 from amagold.sampling.interruption import Stopper
-from amagold.sampling.load import load, open_store, plan_of
+from amagold.sampling.load import load
 from amagold.sampling.prepare import Prepared, rules_of, target_of
 from amagold.sampling.progress import say
 from amagold.sampling.provenance import fingerprint, versions
@@ -23,7 +24,6 @@ from amagold.sampling.sample import finish
 from amagold.sampling.settings import Settings, check_max_time
 from amagold.store.checkpoint import CheckpointFolder
 from amagold.store.lock import Lock
-from amagold.store.structure import rebuild_structure
 from amagold.store.zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
 from amagold.warmup import adapt
@@ -46,16 +46,16 @@ def resume(
     """
     check_max_time(max_time)
     target = target_of(target_or_sampler)
-    folder = open_store(path).path
+    folder = open_store(path, read_only=True)[0].path
     with Stopper(max_time) as stopper:
         lock = Lock(folder / PRIVATE, folder)
         try:
-            store = open_store(folder)
+            store, description = open_store(folder)
+            settings, plan, _ = description
             if store.attributes["is_complete"] and not _damage(store):
                 return load(folder)
-            settings, plan = Settings.from_json(store.attributes["settings"]), plan_of(store)
             sampler = _same_sampler(target_or_sampler, plan, settings)
-            reached, problems = _restore(store, sampler, plan, settings, init)
+            reached, problems = _restore(store, sampler, description, init)
             problems += _changes(store, target)
             if not _has_same_energy(reached):
                 problems.append(
@@ -103,7 +103,7 @@ def _same_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Samp
     return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size))
 
 
-def _restore(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
+def _restore(store: ZarrStore, sampler: Sampler, description: Description, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
     """Where the last good checkpoint was, before any damage, and what was found wrong."""
     damages = _damage(store)
     problems = [f"damaged draws: {reason}; they are made again" for _, reason in damages.values()]
@@ -117,14 +117,15 @@ def _restore(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, 
             "amagold.load: begin the run again at another path"
         )
     for group in store.groups:
-        store.clear_from(group, 0)
-    return engine.restore(checkpoint, _form(store, sampler, plan, settings, init)), problems
+        store.clear_damage(group)
+    return engine.restore(checkpoint, _form(sampler, description, init)), problems
 
 
-def _form(store: ZarrStore, sampler: Sampler, plan: Any, settings: Settings, init: trees.PyTree) -> adapt.Progress:
+def _form(sampler: Sampler, description: Description, init: trees.PyTree) -> adapt.Progress:
     """A warm-up that has not begun, with zeros for values: what is saved fits into it."""
-    described = store.attributes["position"]
-    position = rebuild_structure(described) if described is not None else init if init is not None else sampler.target.init
+    settings, plan, position = description
+    if position is None:
+        position = sampler.target.init if init is None else trees.as_position(init)
     if position is None:
         raise ValueError("init must be given, because this run's positions are of a class of your own; pass any position of the target")
     num_chains = settings.num_chains

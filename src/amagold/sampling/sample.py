@@ -101,6 +101,10 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
         assert isinstance(recorder, MemoryRecorder)
         groups, attributes, path = recorder.datasets(), recorder.attributes, None
     sentences = advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
+    asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
+    if asked and 0 < settings.num_warmup < adapt.FEWEST:
+        remedy = f"give at least {adapt.FEWEST}"
+        sentences.append(f"num_warmup = {settings.num_warmup} is too few to adapt anything, so step size and mass were kept; {remedy}")
     warn(sentences, depth=2)
     return Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
 

@@ -7,6 +7,8 @@ from typing import Any
 from amagold.target import checks
 from amagold.warmup.settings import SgdBurnIn, Warmup
 
+LARGEST = 2**32  # keys are made from 32-bit numbers
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -25,6 +27,19 @@ class Settings:
         checks.whole_number("num_chains", self.num_chains, at_least=1, remedy="give the number of chains")
         checks.whole_number("seed", self.seed, at_least=0, remedy="give a whole number; the same one gives the same draws")
         checks.whole_number("thin", self.thin, at_least=1, remedy="give the number of transitions per kept draw")
+        if not isinstance(self.warmup, Warmup):
+            raise ValueError(
+                f"warmup must be an amagold.Warmup, got {type(self.warmup).__name__}; give for example amagold.Warmup(mass='dense')"
+            )
+        for name in ("num_samples", "num_warmup", "num_chains", "seed", "thin"):
+            object.__setattr__(self, name, int(getattr(self, name)))  # NumPy's numbers are not JSON's
+        if self.seed >= LARGEST:
+            raise ValueError(f"seed must be below 2^32, got {self.seed}; larger ones would give the draws of smaller ones")
+        if self.num_warmup + self.num_samples * self.thin >= LARGEST:
+            raise ValueError(
+                f"num_warmup + num_samples * thin must be below 2^32 transitions, got {self.num_warmup + self.num_samples * self.thin}; "
+                "run shorter chains, or more of them"
+            )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

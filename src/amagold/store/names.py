@@ -1,5 +1,6 @@
 """Variables of a stored run: a name for every array of the position, in ArviZ's layout (chain, draw, ...)."""
 
+import re
 from typing import Any, NamedTuple
 
 import jax
@@ -8,6 +9,8 @@ import numpy as np
 from amagold import trees
 
 LONE = "theta"  # a position that is one array
+RESERVED = {"chain", "draw", ".", "..", "zarr.json", "c"}
+AXIS = re.compile(r"_dim_\d+$")  # what the axes of the other variables are called
 
 
 class Variable(NamedTuple):
@@ -23,7 +26,7 @@ def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = ".".join(_word(entry) for entry in path).replace("/", "_") or LONE
-        while name in named or name in ("chain", "draw"):
+        while name in named or name in RESERVED or AXIS.search(name):
             name += "_"
         named[name] = leaf
     return named

@@ -50,7 +50,7 @@ def number(name: str, value: Any, *, above: float | None = None, at_least: float
     if not trees.is_concrete(value):
         return
     try:
-        figure = float(np.asarray(value))
+        figure = float("a text" if isinstance(value, str) else np.asarray(value))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be one number, got {value!r}; {remedy}") from None
     if not np.isfinite(figure) or (above is not None and figure <= above) or (at_least is not None and figure < at_least):

@@ -20,6 +20,7 @@ from amagold.warmup.knobs import has_knob, knob, log_scale, prepare_mass, turn
 from amagold.warmup.schedule import Stage, block_length, make_schedule
 from amagold.warmup.settings import Warmup
 
+FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
 MAX_STEPS_CHANGE = 4.0  # the number of steps is rechosen within this factor of the planned one
 TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more than this share
 
@@ -69,8 +70,8 @@ def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
     for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
         if wanted is not None and not has_knob(sampler, name):
             raise ValueError(f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r}; leave it out of Warmup")
-    if num_warmup == 0:
-        return Rules(0, None, None, keep=warmup.keep)
+    if num_warmup < FEWEST:
+        return Rules(num_warmup, None, None, keep=warmup.keep)
     return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
 
 
@@ -80,7 +81,7 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     if rules.mass is not None:
         sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
     # strong types, as they come back from a checkpoint: a Python number would compile another program
-    strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), sampler.proposal)
+    strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32 if isinstance(leaf, float) else leaf.dtype), sampler.proposal)
     sampler = dataclasses.replace(sampler, proposal=strong)
     start = knob(sampler, "step_size") if has_knob(sampler, "step_size") else 1.0
     return Progress(0, sampler, states, step_size.start_search(start), moments.no_moments(rules.mass, trees.size(one)))
@@ -201,6 +202,7 @@ def _block(
         states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(states, drawn if in_bulk else draw(drawn))
         if form.adapts:
             rate = over_chains(jnp.sum(info.acceptance_rate)) / over_chains(jnp.float32(info.acceptance_rate.shape[0]))
+            rate = rate.astype(jnp.float32)
             tuning = tuning._replace(step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted))
         tuning = tuning._replace(moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name))
         return (states, tuning), (used, (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()))

@@ -30,6 +30,8 @@ class SgdBurnIn:
         checks.number("momentum", self.momentum, at_least=0.0, remedy="give a momentum between 0 and 1")
         if self.momentum >= 1.0:
             raise ValueError(f"momentum must be below 1, got {self.momentum:g}; 0.9 is usual")
+        for name, kind in (("num_epochs", int), ("batch_size", int), ("learning_rate", float), ("momentum", float)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class Warmup:
             checks.number("target_acceptance", self.target_acceptance, above=0.0, remedy="0.65 to 0.9 are usual")
             if self.target_acceptance >= 1.0:
                 raise ValueError(f"target_acceptance must be below 1, got {self.target_acceptance:g}; 0.65 to 0.9 are usual")
-        if self.mass is not None and self.mass not in MASSES:
+            object.__setattr__(self, "target_acceptance", float(self.target_acceptance))
+        object.__setattr__(self, "keep", bool(self.keep))
+        if self.mass is not None and (not isinstance(self.mass, str) or self.mass not in MASSES):
             raise ValueError(f"mass must be 'diagonal', 'dense' or None in Warmup, got {self.mass!r}; a fixed mass belongs to the sampler")
         if self.sgd is not None and not isinstance(self.sgd, SgdBurnIn):
             raise ValueError(f"sgd must be an amagold.SgdBurnIn, got {type(self.sgd).__name__}")
