@@ -123,10 +123,9 @@ class StoreRecorder:
                 self._checkpoint_seconds = self._saved - began
         except OSError as reason:
             safe = self.store.length("posterior")
+            remedy = f"make room on the disk, or bring the folder back, then go on with amagold.resume({str(self.path)!r}, ...)"
             raise StoreFailedError(
-                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} draws are safe: make room on the disk (or bring the folder back), then "
-                "go on "
-                f"with amagold.resume({str(self.path)!r}, ...)"
+                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} draws are safe: {remedy}"
             ) from reason
 
     def _write(self) -> None:
