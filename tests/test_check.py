@@ -167,3 +167,11 @@ def test_an_outside_loader_cannot_be_checked():
     sampler = amagold.amagold(target(), step_size=0.1, num_steps=2, gradient=amagold.gradients.minibatch(2, plan="external"))
     with pytest.raises(ValueError, match="sampler must draw its own batches"):
         check(target(), sampler, **FAST)
+
+
+@pytest.mark.parametrize(
+    ("target", "sampler", "sentence"), [(None, None, "target must be"), (amagold.models.double_well(), None, "sampler must be")]
+)
+def test_what_is_no_target_or_sampler_is_refused(target, sampler, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        amagold.check(target, sampler)

@@ -340,3 +340,17 @@ def test_time_is_told_apart():
         run = amagold.sample(double_well_sampler(num_steps=7), 60, 20, 3, init=0.0, progress=False)
     assert run.compile_seconds > run.sampling_seconds > 0.0
     assert run.warmup_seconds > 0.0
+
+
+@few_draws
+@pytest.mark.parametrize("kind", ["planned", "biased", "stopped in warm-up", "not finite"])
+def test_every_run_has_a_picture(kind, tmp_path):
+    target = amagold.models.double_well()
+    runs = {
+        "planned": lambda: amagold.sample(target, 100, 40, 2, progress=False),
+        "biased": lambda: amagold.sample(amagold.sghmc(target, step_size=0.1), 100, 0, 2, progress=False),
+        "stopped in warm-up": lambda: amagold.sample(target, 100, 40, 2, progress=False, max_time=1e-9),
+        "not finite": lambda: amagold.sample(amagold.sghmc(target, step_size=50.0), 100, 0, 2, progress=False),
+    }
+    runs[kind]().plot().savefig(tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 10_000

@@ -14,7 +14,7 @@ from amagold.diagnose.ruler import Ruler, look_at, measure, names
 from amagold.gradients import Minibatch
 from amagold.run import run_chunks, start_chains
 from amagold.samplers import Sampler
-from amagold.target import Posterior, Target, checks
+from amagold.target import Density, Posterior, Target, checks
 
 UNSETTLED_RATE = 1e-2  # how often a settled reference may be called unsettled: the price is another, longer run
 AGAIN = 4  # a sampler is called biased only if a reference this many times as long, going on from the first, says so too
@@ -106,6 +106,12 @@ def check(
       false_alarm_rate: the chance that an exact sampler with a settled reference is said to be biased.
       seed: of all randomness.
     """
+    if not isinstance(target, (Posterior, Density)):
+        raise ValueError(f"target must be an amagold.Posterior or amagold.Density, got {type(target).__name__}; the sampler comes second")
+    if not isinstance(sampler, Sampler):
+        raise ValueError(
+            f"sampler must be a sampler of this library, got {type(sampler).__name__}; build one with amagold.amagold(target, ...)"
+        )
     position = _start(target, position)
     _check_arguments(sampler, num_chains, num_transitions, num_reference, false_alarm_rate)
     target.check(position)

@@ -132,7 +132,8 @@ def _slowest(run: Any) -> tuple[str, np.ndarray]:
     few = reduced(run.posterior)
     sizes = {name: np.asarray(found) for name, found in ess(few).data_vars.items()}
     name = min(sizes, key=lambda key: float(np.nanmin(sizes[key])) if np.isfinite(sizes[key]).any() else np.inf)
-    place = np.unravel_index(np.nanargmin(sizes[name]), sizes[name].shape) if sizes[name].ndim else ()
+    known = np.where(np.isfinite(sizes[name]), sizes[name], np.inf)  # a parameter that is not finite has no size
+    place = np.unravel_index(np.argmin(known), known.shape) if known.ndim else ()
     label = f"{name}[{', '.join(map(str, place))}]" if place else str(name)
     variable = few[name]
     return label, variable.to_numpy()[(slice(None), slice(None), *place)]
