@@ -256,6 +256,17 @@ def test_a_run_from_a_stranger_is_safe_to_open(tmp_path, monkeypatch):
         amagold.resume(tmp_path / "run.zarr", sampler, progress=False)
 
 
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_what_a_killed_process_was_building_is_removed(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    abandoned, busy = (tmp_path / f".run.zarr.{number}-0123abcd.partial" for number in (dead.pid, os.getpid()))
+    for folder in (abandoned, busy):
+        (folder / "posterior").mkdir(parents=True)
+    short_run(tmp_path / "run.zarr", num_samples=50)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [busy.name, "run.zarr"]
+
+
 def test_what_is_not_a_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="path must be the folder of a stored run"):
         amagold.load(tmp_path)

@@ -43,6 +43,15 @@ COMMANDS = (
         ),
     ),
     Command(
+        "report",
+        "Print what a stored run found and how it went.",
+        "amagold.cli.report",
+        (
+            Option(("path",), {"metavar": "RUN", "help": "the folder of the run; it may still be going on"}),
+            Option(("--picture",), {"metavar": "FILE", "help": "also draw the run at a glance into this PNG file"}),
+        ),
+    ),
+    Command(
         "bench",
         "Measure speed as ratios within one run.",
         "amagold.bench",

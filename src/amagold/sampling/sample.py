@@ -1,7 +1,6 @@
 """`amagold.sample`: one call from a posterior to draws."""
 
 import shutil
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from amagold.sampling.recorder import MemoryRecorder, Recorder, StoreRecorder
 from amagold.sampling.result import Run
 from amagold.sampling.settings import Settings, check_max_time, check_path
 from amagold.store.checkpoint import CheckpointFolder
+from amagold.store.files import name_in_the_making, remove_abandoned
 from amagold.store.lock import Lock
 from amagold.store.structure import describe_structure
 from amagold.store.zarr_store import PRIVATE, StoreFailedError, ZarrStore
@@ -143,7 +143,8 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         return recorder
     lengths = {group: settings.num_warmup if group.startswith("warmup") else settings.num_samples for group in groups}
     # made under another name and moved when it is whole: a run is there with its first checkpoint, or not at all
-    building = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    remove_abandoned(path)
+    building = name_in_the_making(path)
     try:
         ZarrStore.create(building, groups, lengths, settings.num_chains, known)
         lock = Lock(building / PRIVATE, path)

@@ -1,4 +1,4 @@
-"""`amagold resume RUN` goes on with a run that was stopped."""
+"""`amagold resume RUN` goes on with a run that was stopped; `amagold report RUN` says what it found."""
 
 import numpy as np
 import pytest
@@ -38,6 +38,18 @@ def test_a_ready_made_model_needs_no_code(tmp_path, short_chunks, capsys, target
     assert "2 chains x 1000 draws, exact" in capsys.readouterr().out
     whole = amagold.sample(target(), 1_000, 40, 2, progress=False)
     np.testing.assert_array_equal(amagold.load(path).posterior["theta"], whole.posterior["theta"])
+
+
+def test_a_stored_run_is_reported(tmp_path, capsys):
+    path, picture = tmp_path / "run.zarr", tmp_path / "run.png"
+    amagold.sample(amagold.models.double_well(), 100, 40, 2, store=path, progress=False)
+    assert main(["report", str(path), "--picture", str(picture)]) == 0
+    printed = capsys.readouterr().out
+    for word in ("Gradient: ", "2 chains x 100 draws, exact", "ess_bulk", "Written to"):
+        assert word in printed
+    assert picture.stat().st_size > 10_000
+    assert main(["report", str(path), "--picture", "run.jpg"]) == 2
+    assert "picture must be a file that ends in .png" in capsys.readouterr().err
 
 
 def test_a_model_of_the_users_own_is_named(tmp_path, short_chunks, capsys, monkeypatch):
