@@ -29,7 +29,7 @@ def logistic():
     return amagold.models.logistic(table.X, table.y, prior_scale=2.0)
 
 
-@pytest.mark.parametrize("target", [amagold.models.double_well, logistic])
+@pytest.mark.parametrize("target", [amagold.models.double_well, pytest.param(logistic, marks=pytest.mark.slow)])
 def test_a_ready_made_model_needs_no_code(tmp_path, short_chunks, capsys, target):
     path = tmp_path / "run.zarr"
     partial = amagold.sample(target(), 1_000, 40, 2, store=path, progress=False, max_time=1e-6)

@@ -43,6 +43,7 @@ def test_stein_kernel_is_the_operator_applied_twice():
     assert _stein_sum(positions, scores) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_stein_scales_as_one_over_the_root_of_draws():
     """n KSD^2 has mean E k0(x, x), which for a standard Gaussian in d dimensions is E|s|^2 + d = 2 d."""
     for num_draws in (100, 400, 1600):

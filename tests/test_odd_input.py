@@ -67,7 +67,7 @@ amagold.sample(sampler, 200, 100, 2, init=np.zeros(3), progress=False, warmup=am
 """
 
 
-@pytest.mark.parametrize("mass", ["diagonal", "dense"])
+@pytest.mark.parametrize("mass", [pytest.param("diagonal", marks=pytest.mark.slow), "dense"])
 def test_double_precision(tmp_path, mass):
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", DOUBLE, mass, str(tmp_path / "run.zarr")], capture_output=True, text=True, check=False
@@ -92,7 +92,7 @@ def test_netcdf_of_a_stored_run(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.nc", "run.zarr"]
 
 
-@pytest.mark.parametrize("num_warmup", [1, 3, 8, 19])
+@pytest.mark.parametrize("num_warmup", [1, 8])
 def test_a_short_warm_up_keeps_the_planned_step_size(num_warmup):
     table = amagold.datasets.heart()
     run = amagold.sample(amagold.models.logistic(table.X, table.y), 200, num_warmup, progress=False)
