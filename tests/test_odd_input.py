@@ -10,6 +10,7 @@ import pytest
 import xarray
 
 import amagold
+from amagold.sampling.columns import constants_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
@@ -114,13 +115,7 @@ def test_a_time_budget_ends_within_a_draw(monkeypatch):
 def test_counts_do_not_overflow():
     target = amagold.Posterior(lambda at, row: -0.5 * (at - row) ** 2, lambda at: -0.5 * at**2, np.zeros(10_000), init=0.0)
     sampler = amagold.l2mc(target, step_size=0.01, num_steps=100)
-    from amagold.run.chunks import Kept
-    from amagold.samplers import Info
-    from amagold.sampling.columns import columns_of
-
-    one = np.zeros((1, 1), np.float32)
-    info = Info(one > 0, one, one, one > 0, one, one, "exact")
-    stats = columns_of(Kept(one, info, one), sampler, 2_200)["sample_stats"]
+    stats = constants_of(sampler, jnp.float32(0.0), thin=2_200)
     assert stats["num_gradient_examples"] == 2_200 * 100 * 10_000
     assert stats["num_energy_examples"] == 2_200 * 10_000
 

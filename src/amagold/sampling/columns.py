@@ -10,7 +10,7 @@ from amagold.run.chunks import Kept
 from amagold.samplers import Sampler
 from amagold.store.names import Variable, describe, name_leaves
 from amagold.warmup.adapt import Trace
-from amagold.warmup.knobs import has_knob, knob
+from amagold.warmup.knobs import number
 
 # a column of one value is given as that value, not as an array
 CONSTANT = {"step_size", "n_steps", "num_gradient_examples", "num_energy_examples"}
@@ -30,7 +30,7 @@ WARMUP_STATISTICS = {"acceptance_rate": "float32", "diverging": "bool", "step_si
 
 def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict[str, dict[str, Variable]]:
     """The groups of a run and their variables, for one position without chain axis."""
-    left_out = set() if has_knob(sampler, "step_size") else {"step_size"}
+    left_out = set() if number(sampler, "step_size") is not None else {"step_size"}
     if not sampler.acceptance.uses_work:
         left_out |= {"energy_error"}
     if not jax.tree.leaves(jax.eval_shape(lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)), position)):
@@ -45,25 +45,31 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
     return groups
 
 
-def columns_of(kept: Kept, sampler: Sampler, thin: int) -> dict[str, dict[str, Any]]:
+def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[str, Any]:
+    """The columns that have one value for all draws, from one position without chain axis."""
+    constants: dict[str, Any] = {
+        "n_steps": sampler.num_steps * thin,
+        # counted here, because sums over many transitions outgrow the device's 32 bits
+        "num_gradient_examples": thin * sampler.num_gradients(position) * sampler.gradient.num_examples(sampler.target),
+        "num_energy_examples": thin * sampler.acceptance.num_examples(sampler.target),
+    }
+    step_size = number(sampler, "step_size")
+    return constants if step_size is None else constants | {"step_size": step_size}
+
+
+def columns_of(kept: Kept, sampler: Sampler, constants: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
-    info, target = kept.info, sampler.target
-    one = jax.tree.map(lambda leaf: leaf[0, 0], kept.position)
+    info = kept.info
     stats: dict[str, Any] = {
+        **constants,
         "acceptance_rate": info.acceptance_rate,
         "accepted": info.is_accepted,
         "diverging": info.is_divergent,
-        "n_steps": sampler.num_steps * thin,
-        # counted here, because sums over many transitions outgrow the device's 32 bits
-        "num_gradient_examples": thin * sampler.num_gradients(one) * sampler.gradient.num_examples(target),
-        "num_energy_examples": thin * sampler.acceptance.num_examples(target),
     }
     if sampler.acceptance.uses_work:
         stats["energy_error"] = -np.asarray(info.log_ratio)
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
-    if has_knob(sampler, "step_size"):
-        stats["step_size"] = float(knob(sampler, "step_size"))
     return {"posterior": _by_chain(name_leaves(kept.position)), "sample_stats": _by_chain(stats)}
 
 
@@ -76,7 +82,7 @@ def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any
         "n_steps": np.broadcast_to(trace.num_steps[:, None], shape),
         "mass_scale": np.broadcast_to(trace.mass_scale[:, None], shape),
     }
-    if has_knob(sampler, "step_size"):
+    if number(sampler, "step_size") is not None:
         stats["step_size"] = np.broadcast_to(trace.step_size[:, None], shape)
     columns = {"warmup_sample_stats": _by_chain(stats)}
     leaves = name_leaves(trace.position)

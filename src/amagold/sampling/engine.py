@@ -11,7 +11,7 @@ import numpy as np
 
 from amagold.run.chunks import Kept, run_chunks
 from amagold.samplers import Sampler, State
-from amagold.sampling.columns import columns_of, warmup_columns_of
+from amagold.sampling.columns import columns_of, constants_of, warmup_columns_of
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
 from amagold.sampling.progress import Display
@@ -19,9 +19,9 @@ from amagold.sampling.recorder import Recorder
 from amagold.sampling.settings import Settings
 from amagold.store.checkpoint import Checkpoint, pack, unpack
 from amagold.warmup import adapt
-from amagold.warmup.knobs import has_knob, knob
+from amagold.warmup.knobs import number
 
-CHUNK_BYTES = 2 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
+CHUNK_BYTES = 4 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
 
 
 class Reached(NamedTuple):
@@ -106,7 +106,7 @@ def _warm_up(
         reached = reached._replace(
             warmup=at, warmup_seconds=reached.warmup_seconds + seconds, compile_seconds=reached.compile_seconds + compiling.seconds
         )
-        step = float(trace.step_size[-1]) if has_knob(at.sampler, "step_size") else None
+        step = float(trace.step_size[-1]) if rules.target_acceptance is not None else number(at.sampler, "step_size")
         display.update("warm-up", at.done, trace.acceptance_rate, trace.is_divergent, step)
         _save(reached, settings, recorder, at_once=at.done == settings.num_warmup)
     return reached._replace(stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None)
@@ -114,7 +114,7 @@ def _warm_up(
 
 def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper) -> Reached:
     sampler = reached.sampler
-    step = float(knob(sampler, "step_size")) if has_knob(sampler, "step_size") else None
+    step = number(sampler, "step_size")
     chunks = run_chunks(
         sampler,
         key,
@@ -126,12 +126,14 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
         keep_energy=True,
         should_stop=lambda: stopper.reason is not None,
     )
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), reached.warmup.states.position)
+    constants = constants_of(sampler, one, settings.thin)
     began = time.monotonic()
     before = reached
     with watch_compilation() as compiling:
         for states, kept in _one_ahead(chunks):
             kept = jax.tree.map(np.asarray, kept)
-            recorder.add(columns_of(kept, sampler, settings.thin))
+            recorder.add(columns_of(kept, sampler, constants))
             reached = reached._replace(
                 warmup=reached.warmup._replace(states=states),
                 num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],

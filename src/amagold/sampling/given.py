@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from amagold.samplers import Sampler
-from amagold.warmup.knobs import has_knob, knob
+from amagold.warmup.knobs import number
 from amagold.warmup.settings import Warmup
 
 
@@ -41,8 +41,8 @@ class Given:
             label=sampler.label,
             num_steps=sampler.num_steps,
             resample_momentum=sampler.resample_momentum,
-            step_size=_number(sampler, "step_size"),
-            friction=_number(sampler, "friction"),
+            step_size=number(sampler, "step_size"),
+            friction=number(sampler, "friction"),
             batch_size=getattr(sampler.gradient, "batch_size", None),
             batch_plan=None if plan is None else type(plan).__name__,
             numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
@@ -73,12 +73,6 @@ class Given:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Given":
         return cls(**stored)
-
-
-def _number(sampler: Sampler, name: str) -> float | None:
-    """A setting of the proposal, if it is one number."""
-    value = knob(sampler, name) if has_knob(sampler, name) else None
-    return float(value) if value is not None and np.ndim(value) == 0 else None
 
 
 def _checksum(tree: Any) -> str:

@@ -12,7 +12,7 @@ from amagold.store.lock import Lock
 from amagold.store.names import Variable, dimensions
 from amagold.store.zarr_store import StoreFailedError, ZarrStore
 
-BUFFER_BYTES = 4 * 2**20  # draws waiting for the disk
+BUFFER_BYTES = 8 * 2**20  # draws waiting for the disk
 LONGEST_WAIT = 5.0  # seconds between two checkpoints, if something is waiting
 CHECKPOINT_SHARE = 0.02  # of the time may go into checkpoints
 

@@ -16,7 +16,7 @@ from amagold.gradients import Minibatch
 from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mesh, most_transitions, spread, transition_keys
 from amagold.samplers import Sampler, State
 from amagold.warmup import moments, step_size
-from amagold.warmup.knobs import has_knob, knob, log_scale, prepare_mass, turn
+from amagold.warmup.knobs import has_knob, knob, log_scale, number, prepare_mass, turn
 from amagold.warmup.schedule import Stage, block_length, make_schedule
 from amagold.warmup.settings import Warmup
 
@@ -68,8 +68,9 @@ def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
             "exact sampler"
         )
     for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
-        if wanted is not None and not has_knob(sampler, name):
-            raise ValueError(f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r}; leave it out of Warmup")
+        if wanted is not None and (not has_knob(sampler, name) or (name == "step_size" and number(sampler, name) is None)):
+            remedy = "leave it out of Warmup"
+            raise ValueError(f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r} of one number; {remedy}")
     if num_warmup < FEWEST:
         return Rules(num_warmup, None, None, keep=warmup.keep)
     return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
@@ -83,7 +84,7 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     # strong types, as they come back from a checkpoint: a Python number would compile another program
     strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32 if isinstance(leaf, float) else leaf.dtype), sampler.proposal)
     sampler = dataclasses.replace(sampler, proposal=strong)
-    start = knob(sampler, "step_size") if has_knob(sampler, "step_size") else 1.0
+    start = number(sampler, "step_size") or 1.0
     return Progress(0, sampler, states, step_size.start_search(start), moments.no_moments(rules.mass, trees.size(one)))
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from amagold import trees
 from amagold.samplers import Sampler
@@ -18,6 +19,12 @@ def has_knob(sampler: Sampler, name: str) -> bool:
 
 def knob(sampler: Sampler, name: str) -> Any:
     return getattr(_own(sampler), name)
+
+
+def number(sampler: Sampler, name: str) -> float | None:
+    """A setting of the proposal, if it has it and it is one number."""
+    value = knob(sampler, name) if has_knob(sampler, name) else None
+    return float(value) if value is not None and np.ndim(value) == 0 else None
 
 
 def turn(sampler: Sampler, **settings: Any) -> Sampler:
