@@ -229,7 +229,11 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     with pytest.raises(ValueError, match=r"its states has shape \(2, 200\) of float32 where the run has \(2, 270\)"):
         amagold.resume(path, make(200), progress=False)
     with pytest.warns(amagold.SamplingWarning, match="another target: its energy at the saved positions"):
-        amagold.resume(path, make(270, prior_scale=0.1), progress=False)
+        spoilt = amagold.resume(path, make(270, prior_scale=0.1), progress=False)
+    assert spoilt.label == amagold.load(path).label == "mixed: resumed with another target"
+    assert any("spoilt draws: another target" in sentence for sentence in amagold.load(path).warnings)
+    with pytest.raises(ValueError, match=r"whose positions are \(14,\), got positions \(\)"):
+        amagold.resume(path, amagold.l2mc(amagold.models.double_well(), step_size=0.05, num_steps=2), progress=False)
     mark_incomplete(path)
     shuffled = amagold.models.logistic(table.X[::-1], table.y[::-1])
     with pytest.warns(amagold.SamplingWarning, match="the data fingerprint changed"):

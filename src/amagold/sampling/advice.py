@@ -30,7 +30,9 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
 
     num_chains, num_draws = sample_stats.sizes["chain"], sample_stats.sizes["draw"]
     if num_draws == 0:
-        return ["no draws were kept: the run stopped during warm-up; give it more time, or fewer warm-up transitions"]
+        return [
+            "no draws were kept: the run stopped before the first one; give it more time (compilation counts), or resume it from its store"
+        ]
     found = []
     accepted, divergent = np.zeros(num_chains), 0
     for block in _blocks(num_draws):

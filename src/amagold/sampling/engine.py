@@ -97,6 +97,7 @@ def _save(reached: Reached, settings: Settings, recorder: Recorder, *, at_once: 
 def _warm_up(
     reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
 ) -> Reached:
+    display.begin("warm-up", reached.warmup.done)
     while reached.warmup.done < settings.num_warmup and not stopper.reason:
         began = time.monotonic()
         with watch_compilation() as compiling:
@@ -128,6 +129,7 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
     )
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), reached.warmup.states.position)
     constants = constants_of(sampler, one, settings.thin)
+    display.begin("sampling", reached.num_drawn)
     began = time.monotonic()
     before = reached
     with watch_compilation() as compiling:

@@ -40,6 +40,7 @@ def load(path: str | Path) -> Run:
     usable = min(groups[name].sizes["draw"] for name in ("posterior", "sample_stats"))
     for name in ("posterior", "sample_stats"):
         groups[name] = groups[name].isel(draw=slice(usable))
+    sentences += [f"spoilt draws: {sentence}" for sentence in store.attributes.get("spoilt", [])]
     sentences += advice_on(groups["posterior"], groups["sample_stats"], "energy_error" in groups["sample_stats"])
     warn(sentences, depth=1)
     return Run(groups, store.attributes, description.plan, sentences, store.path)

@@ -162,6 +162,9 @@ class Run:
             f"compilation {self.compile_seconds:.2f} s",
             *(f"warning: {sentence}" for sentence in self.warnings),
         ]
+        if self.is_partial:
+            wanted = self.attributes["settings"]["num_samples"]
+            lines.insert(1, f"stopped ({self.attributes['stopped'] or 'no reason given'}) after {sizes['draw']} of {wanted} draws")
         if self.path is not None:
             lines.append(f"stored in {self.path}")
         return "\n".join(lines)

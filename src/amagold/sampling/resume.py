@@ -28,6 +28,7 @@ from amagold.store.zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
 from amagold.warmup import adapt
 
+OTHER_DATA, OTHER_TARGET = "the data fingerprint changed", "another target"
 SAME_ENERGY = 1e-3  # relative: energies further apart than this come from another target
 
 
@@ -51,27 +52,42 @@ def resume(
         lock = Lock(folder / PRIVATE, folder)
         try:
             store, description = open_store(folder)
-            settings, plan, _ = description
-            if store.attributes["is_complete"] and not _damage(store):
-                return load(folder)
+            settings, plan, position = description
             sampler = _same_sampler(target_or_sampler, plan, settings)
+            _check_positions(target, position)
+            changes = _changes(store, target)
+            if store.attributes["is_complete"] and not _damage(store):
+                warn(changes, depth=1)
+                return load(folder)
             reached, problems = _restore(store, sampler, description, init)
-            problems += _changes(store, target)
+            problems += changes
             if not _has_same_energy(reached):
                 problems.append(
-                    "another target: its energy at the saved positions is not the saved one, so the run would mix draws of two posteriors; "
-                    "pass the target that began it, or begin a new run"
+                    f"{OTHER_TARGET}: its energy at the saved positions is not the saved one, so the run would mix draws of two "
+                    "posteriors; pass the target that began it, or begin a new run"
                 )
                 reached = _remember_again(reached)
             warn(problems, depth=1)
+            mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
             say(plan, progress)
             done = {group: reached.warmup.done if group.startswith("warmup") else reached.num_drawn for group in store.groups}
-            store.commit(done, {"is_complete": False})
+            # draws of two posteriors are not exact draws of either, and the store must not forget it
+            spoilt = {"label": "mixed: resumed with another target", "spoilt": mixed} if mixed else {}
+            store.commit(done, {"is_complete": False, **spoilt})
             recorder = StoreRecorder(store, lock, CheckpointFolder(folder / PRIVATE), done)
             prepared = Prepared(sampler, plan, rules_of(sampler, plan, settings), None)
             return finish(reached, prepared, settings, recorder, progress, stopper)
         finally:
             lock.release()
+
+
+def _check_positions(target: Target, position: trees.PyTree) -> None:
+    """Raise when the target's positions are not those of the run."""
+    if position is None or target.init is None:
+        return
+    ours, theirs = (jax.tree.map(lambda leaf: tuple(leaf.shape), tree) for tree in (position, target.init))
+    if ours != theirs:
+        raise ValueError(f"target_or_sampler must be the one that began this run, whose positions are {ours}, got positions {theirs}")
 
 
 def _damage(store: ZarrStore) -> dict[str, tuple[int, str]]:
@@ -141,7 +157,7 @@ def _changes(store: ZarrStore, target: Target) -> list[str]:
     found = []
     if fingerprint(target) != store.attributes["data_fingerprint"]:
         found.append(
-            "the data fingerprint changed: the target's data are not those that the run began with, and its draws would mix two "
+            f"{OTHER_DATA}: the target's data are not those that the run began with, and its draws would mix two "
             "posteriors; "
             "pass the same data in the same order, or begin a new run"
         )

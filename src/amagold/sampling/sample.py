@@ -70,7 +70,7 @@ def sample(
       store: a new folder for the draws, which then stream to disk with checkpoints; go on after any interruption with
         `amagold.resume`. None keeps them in memory.
       progress: say the plan, and show progress on a terminal.
-      max_time: seconds for the whole call.
+      max_time: seconds for the whole call, compilation included; asked between chunks.
       warmup: what to adapt; see `amagold.Warmup`.
     """
     settings = Settings(num_samples, num_warmup, num_chains, seed, thin, Warmup() if warmup is None else warmup)
@@ -100,7 +100,8 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
     else:
         assert isinstance(recorder, MemoryRecorder)
         groups, attributes, path = recorder.datasets(), recorder.attributes, None
-    sentences = advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
+    sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
+    sentences += advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
     asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if asked and 0 < settings.num_warmup < adapt.FEWEST:
         remedy = f"give at least {adapt.FEWEST}"
