@@ -175,6 +175,19 @@ def test_a_damaged_chunk_is_found_and_its_draws_are_made_again(tmp_path, many_ch
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_damaged_record_of_the_warm_up_costs_no_draws(tmp_path, many_chunks):
+    path = tmp_path / "run.zarr"
+    sampler, whole = short_run(path)
+    flip_a_byte(path / "warmup_sample_stats/acceptance_rate/c/0/0")
+    mark_incomplete(path)
+    before = [file.name for file in checkpoints(path)]
+    with pytest.warns(amagold.SamplingWarning, match="damaged draws: warmup_sample_stats/acceptance_rate"):
+        again = amagold.resume(path, sampler, progress=False)
+    np.testing.assert_array_equal(again.posterior["theta"], whole.posterior["theta"])
+    assert before[0] in [file.name for file in checkpoints(path)], "the first checkpoint stays"
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_no_good_checkpoint_left(tmp_path, many_chunks):
     path = tmp_path / "run.zarr"
     sampler, _ = short_run(path)

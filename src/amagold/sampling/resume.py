@@ -123,8 +123,11 @@ def _restore(store: ZarrStore, sampler: Sampler, description: Description, init:
     """Where the last good checkpoint was, before any damage, and what was found wrong."""
     damages = _damage(store)
     problems = [f"damaged draws: {reason}; they are made again" for _, reason in damages.values()]
-    in_warmup = any(group.startswith("warmup") for group in damages)
-    at_most = -1 if in_warmup else min((first for first, _ in damages.values()), default=None)
+    # damage in the record of the warm-up sends only a run that is still there back; later draws do not depend on it
+    at_most: dict[str, int] = {}
+    for group, (first, _) in damages.items():
+        phase = "warmup" if group.startswith("warmup") else "sampling"
+        at_most[phase] = min(first, at_most.get(phase, first))
     checkpoint, others = CheckpointFolder(store.path / PRIVATE).load(at_most)
     problems += others
     if checkpoint is None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from amagold import trees
 from amagold.store.files import write_whole
 
 MAGIC = b"amagold checkpoint 1\n"
-NUM_KEPT = 2  # the newest ones; the one at the first draw stays too, so that a damaged draw can be made again
+NUM_KEPT = 2  # the newest ones; the first of all and the one at the first draw stay too, so that damaged draws can be made again
 
 
 class DamagedError(Exception):
@@ -96,20 +97,25 @@ class CheckpointFolder:
         number = int(files[-1].name.split("-")[0]) + 1 if files else 0
         write_whole(self.folder / f"{number:09d}-{checkpoint.phase}-{checkpoint.done}.checkpoint", encode(checkpoint), durable=True)
         for old in files[: 1 - NUM_KEPT]:
-            if not old.name.endswith("-sampling-0.checkpoint"):
+            if not old.name.endswith("-sampling-0.checkpoint") and old != files[0]:
                 old.unlink(missing_ok=True)
 
-    def load(self, at_most: int | None = None) -> tuple[Checkpoint | None, list[str]]:
-        """The newest good one, with no more than `at_most` draws, and what was wrong with newer ones, which are deleted."""
-        problems = []
+    def load(self, at_most: Mapping[str, int]) -> tuple[Checkpoint | None, list[str]]:
+        """The newest good one that has done no more than `at_most` of its phase, and what was wrong with newer ones.
+
+        Newer ones are deleted once it is found; if there is none, nothing is.
+        """
+        problems, newer = [], []
         for path in reversed(self.files()):
             try:
                 checkpoint = decode(path.read_bytes())
             except (DamagedError, OSError) as reason:
                 problems.append(f"checkpoint {path.name} is damaged: {reason}; an earlier one is used")
-                path.unlink(missing_ok=True)
+                newer.append(path)
                 continue
-            if at_most is None or checkpoint.phase != "sampling" or checkpoint.done <= at_most:
+            if checkpoint.done <= at_most.get(checkpoint.phase, checkpoint.done):
+                for later in newer:
+                    later.unlink(missing_ok=True)
                 return checkpoint, problems
-            path.unlink(missing_ok=True)
+            newer.append(path)
         return None, problems
