@@ -1,0 +1,1 @@
+"""Every figure and table of the paper, one small file each, run by `amagold reproduce`."""
