@@ -52,6 +52,32 @@ COMMANDS = (
         ),
     ),
     Command(
+        "reproduce",
+        "Run the paper's figures and tables and judge its claims.",
+        "amagold.paper.reproduce",
+        (
+            Option(
+                ("names",),
+                {
+                    "nargs": "*",
+                    "metavar": "NAME",
+                    "help": "double-well, dist, convergence, runtime, logistic, acceptance, bnn, uncertainty, or all (default: all)",
+                },
+            ),
+            Option(
+                ("--preset",),
+                {
+                    "choices": ("quick", "paper", "tiny"),
+                    "default": "quick",
+                    "help": "quick: at most ten minutes for all; paper: the paper's own sizes, hours, goes on where it stopped; "
+                    "tiny: a dry run, too small for verdicts (default: quick)",
+                },
+            ),
+            Option(("--output",), {"default": "amagold-paper", "help": "folder for report and figures (default: amagold-paper)"}),
+            Option(("--seed",), {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"}),
+        ),
+    ),
+    Command(
         "bench",
         "Measure speed as ratios within one run.",
         "amagold.bench",

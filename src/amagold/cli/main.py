@@ -25,11 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = next(command for command in COMMANDS if command.name == chosen.command)
     settings = {name: value for name, value in vars(chosen).items() if name != "command"}
     try:
-        importlib.import_module(command.module).run(**settings)
+        code = importlib.import_module(command.module).run(**settings)
     except (ValueError, OSError) as error:
         print(f"amagold {command.name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"amagold {command.name}: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return code or 0

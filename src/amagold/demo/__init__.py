@@ -5,9 +5,9 @@ from pathlib import Path
 from rich.console import Console
 
 from amagold.demo import double_well, heart, tables
-from amagold.demo.files import make_folder, write_json, write_picture
-from amagold.demo.progress import show_progress
 from amagold.demo.settings import FULL, Settings
+from amagold.report.files import make_folder, write_json, write_picture
+from amagold.report.progress import show_progress
 from amagold.report.requirements import check_matplotlib
 from amagold.run.devices import use_all_cores
 

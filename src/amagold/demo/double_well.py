@@ -6,11 +6,11 @@ import jax
 import numpy as np
 
 from amagold.demo.chains import sample_chains
-from amagold.demo.progress import Report
 from amagold.demo.settings import Sizes
 from amagold.diagnose import symmetric_kl
 from amagold.gradients import noisy
 from amagold.models.double_well import DOUBLE_WELL_BOUNDS, double_well, double_well_moments, log_density
+from amagold.report.progress import Report
 from amagold.samplers import amagold, sghmc
 
 STEP_SIZES = (0.05, 0.15, 0.25)

@@ -8,10 +8,10 @@ import numpy as np
 from amagold import datasets
 from amagold.demo import summaries
 from amagold.demo.chains import Chains, sample_chains
-from amagold.demo.progress import Report
 from amagold.demo.settings import Sizes
 from amagold.gradients import minibatch
 from amagold.models import logistic
+from amagold.report.progress import Report
 from amagold.samplers import Sampler, amagold, sghmc
 from amagold.sampling.result import Run
 from amagold.sampling.sample import sample as one_call

@@ -16,7 +16,7 @@ PRESETS = ("tiny", "quick", "paper")  # seconds, for tests; minutes; the paper's
 Numbers = dict[str, Any]  # as JSON holds it; what comes of a method's draws is in numbers["methods"][method]
 
 
-class Unavailable(ValueError):
+class UnavailableError(ValueError):
     """The item cannot be run here, for a reason that the message gives with its remedy, such as data that cannot be had."""
 
 

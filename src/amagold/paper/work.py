@@ -10,9 +10,8 @@ from typing import Any
 import jax
 
 from amagold import __version__
+from amagold.report.progress import Report
 from amagold.store.files import write_whole
-
-Say = Callable[[str], None]
 
 
 def say_nothing(words: str) -> None:
@@ -22,7 +21,7 @@ def say_nothing(words: str) -> None:
 class Work:
     """The parts of one item: each is computed once for its settings, and read from its file afterwards."""
 
-    def __init__(self, folder: Path, item: str, seed: int = 0, say: Say = say_nothing) -> None:
+    def __init__(self, folder: Path, item: str, seed: int = 0, say: Report = say_nothing) -> None:
         self.folder = folder / item
         self.item, self.seed, self.say = item, seed, say
         self.seconds = 0.0  # that the parts took, when they were computed

@@ -1,4 +1,4 @@
-"""One progress bar for the whole demo; silent when nobody watches."""
+"""Progress through work of known parts: a bar on a terminal; elsewhere nothing, or a line for each part."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,8 +10,11 @@ Report = Callable[[str], None]
 
 
 @contextmanager
-def show_progress(console: Console, num_parts: int) -> Iterator[Report]:
-    """A function to call with the name of each part as it begins."""
+def show_progress(console: Console, num_parts: int, *, lines: bool = False) -> Iterator[Report]:
+    """A function to call with the name of each part as it begins.
+
+    With `lines`, each part is a line where there is no terminal: the log of a run of hours tells how far it is.
+    """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=num_parts)
@@ -21,5 +24,7 @@ def show_progress(console: Console, num_parts: int) -> Iterator[Report]:
             nonlocal begun
             progress.update(task, description=part, completed=begun)
             begun += 1
+            if lines and not console.is_terminal:
+                console.print(f"  {begun}/{num_parts} {part}", highlight=False, markup=False, soft_wrap=True)
 
         yield report

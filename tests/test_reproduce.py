@@ -1,0 +1,160 @@
+"""The paper's items: verdicts that can fail, parts that are kept, a page that stands alone."""
+
+import json
+import math
+import shutil
+
+import pytest
+from small_item import ITEM, Settings
+
+from amagold.cli import main
+from amagold.paper import items, reproduce
+from amagold.paper.item import Check, impostor, judge
+from amagold.paper.work import Work
+
+
+@pytest.fixture
+def only_the_small_item(monkeypatch):
+    monkeypatch.setattr(items, "MODULES", {"small": "small_item"})
+
+
+def numbers(amagold, sghmc):
+    return {"methods": {"AMAGOLD": {"error": amagold}, "SGHMC": {"error": sghmc}}}
+
+
+def test_a_verdict_needs_its_checks_and_its_control():
+    assert judge(ITEM, numbers(0.01, 0.5)).word == "holds"
+    assert judge(ITEM, numbers(0.2, 0.5)).word == "does not hold"
+    assert judge(ITEM, numbers(0.01, 0.02)).word == "cannot be told", "the checks would have passed SGHMC too"
+    assert judge(ITEM, numbers(math.nan, 0.5)).word == "does not hold"
+
+
+def test_the_impostor_leaves_the_numbers_alone():
+    found = numbers(0.01, 0.5)
+    assert impostor(found)["methods"]["AMAGOLD"] == {"error": 0.5}
+    assert found["methods"]["AMAGOLD"] == {"error": 0.01}
+
+
+@pytest.mark.parametrize(("relation", "holds"), [("<=", False), (">=", True)])
+def test_a_check_reads_its_relation(relation, holds):
+    assert Check("", 2.0, relation, 1.0).holds is holds
+    assert Check("", 1.0, relation, 1.0).holds is True
+
+
+def test_a_part_is_computed_once(tmp_path):
+    computed = []
+
+    def compute(value):
+        computed.append(value)
+        return {"value": value, "pair": (1, 2)}
+
+    def part(settings, seed=0, value=1.5):
+        return Work(tmp_path, "item", seed).part("step-0.15", settings, lambda: compute(value))
+
+    first = part({"num_samples": 3})
+    assert part({"num_samples": 3}) == first == {"value": 1.5, "pair": [1, 2]}
+    assert len(computed) == 1
+    part({"num_samples": 4})
+    part({"num_samples": 3}, seed=1)
+    assert len(computed) == 3, "other settings or another seed are another part"
+    assert part({"num_samples": 3}) == first
+    assert len(computed) == 3, "and the first is still there"
+
+
+def test_a_damaged_part_is_computed_again(tmp_path):
+    work = Work(tmp_path, "item")
+    work.part("a", {}, lambda: {"value": 1})
+    (path,) = (tmp_path / "item").glob("a-*.json")
+    path.write_text(path.read_text()[:-20])
+    assert work.part("a", {}, lambda: {"value": 2}) == {"value": 2}
+
+
+def test_an_interrupted_part_leaves_nothing(tmp_path):
+    work = Work(tmp_path, "item")
+    with pytest.raises(KeyboardInterrupt):
+        work.part("a", {}, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert not list((tmp_path / "item").iterdir())
+
+
+def test_keys_belong_to_names_and_seeds(tmp_path):
+    def words(item, seed, name):
+        import jax
+
+        return tuple(jax.random.key_data(Work(tmp_path, item, seed).key(name)).tolist())
+
+    assert len({words("a", 0, "x"), words("a", 0, "y"), words("b", 0, "x"), words("a", 1, "x")}) == 4
+    assert words("a", 0, "x") == words("a", 0, "x")
+
+
+def test_the_command_writes_a_report(tmp_path, only_the_small_item, capsys):
+    assert main(["reproduce", "--preset", "quick", "--output", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "The claim holds." in printed
+    assert "2/2 SGHMC" in printed
+    found = json.loads((tmp_path / "out" / "numbers.json").read_text())
+    assert found["command"] == "amagold reproduce all --preset quick"
+    assert found["items"]["small"]["verdict"] == "holds"
+    assert [check["holds"] for check in found["items"]["small"]["control"]] == [False]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Figure 0: &lt;errors&gt; &amp; more" in page
+    assert page.count("data:image/png;base64,") == 2
+    assert "http" not in page.replace("http-equiv", ""), "nothing is fetched"
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.png")) == ["small-again.png", "small.png"]
+
+
+def test_a_claim_that_does_not_hold_shows_in_the_exit_code(tmp_path, only_the_small_item, monkeypatch, capsys):
+    monkeypatch.setattr("small_item.ITEM", ITEM._replace(checks=lambda numbers: [Check("something", 2.0, "<=", 1.0)]))
+    assert main(["reproduce", "small", "--output", str(tmp_path)]) == 1
+    assert "failed: something: 2, should be <= 1" in capsys.readouterr().out
+
+
+def test_an_item_without_its_data_says_so_and_the_others_go_on(tmp_path, only_the_small_item, monkeypatch, capsys):
+    monkeypatch.setattr("small_item.ITEM", ITEM._replace(settings={"quick": Settings(10, is_available=False)}))
+    assert main(["reproduce", "--output", str(tmp_path)]) == 0
+    assert "not run: the data <cannot> be had; set AMAGOLD_DATA" in capsys.readouterr().out
+    assert "the data &lt;cannot&gt; be had" in (tmp_path / "report.html").read_text()
+
+
+def test_unknown_names_are_refused(tmp_path, capsys):
+    assert main(["reproduce", "figure-9", "--output", str(tmp_path)]) == 2
+    assert "names must be among double-well, dist" in capsys.readouterr().err
+
+
+def test_the_page_needs_jinja(only_the_small_item, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["reproduce", "small", "--output", str(tmp_path / "out")]) == 2
+    assert "pip install 'amagold[paper]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_help_names_every_item():
+    from amagold.cli.commands import COMMANDS
+
+    (command,) = (command for command in COMMANDS if command.name == "reproduce")
+    assert all(name in command.options[0].settings["help"] for name in items.MODULES)
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_browser_shows_every_figure(tmp_path, width):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    outcome = reproduce.reproduce(ITEM, ITEM.settings["tiny"], tmp_path)
+    reproduce.write(tmp_path, [outcome], "amagold reproduce small", 0)
+    complaints = []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda request: complaints.append(request.url[:80]))
+        page.goto((tmp_path / "report.html").as_uri())
+        widths = page.eval_on_selector_all("img", "images => images.map(image => image.complete ? image.naturalWidth : 0)")
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        chromium.close()
+    assert complaints == []
+    assert len(widths) == len(outcome.pictures) == 2
+    assert min(widths) > 0
+    assert overflow <= 0, "the page scrolls sideways"
