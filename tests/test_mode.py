@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 
 import amagold
 from amagold.energy import chunks
+from amagold.mode import search as mode_file
+from amagold.mode.curvature import curvature_at
+from amagold.mode.search import Mode, find_mode
 from amagold.models import double_well, logistic
-from amagold.warmup import mode as mode_file
-from amagold.warmup.curvature import curvature_at
-from amagold.warmup.mode import Mode, find_mode
 from amagold.warmup.starts import disperse
 
 

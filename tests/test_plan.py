@@ -12,17 +12,17 @@ from scipy.stats import norm
 
 import amagold
 from amagold import gradients
+from amagold.mode.curvature import curvature_at
+from amagold.mode.search import find_mode
+from amagold.mode.spectrum import Spectrum, grouped
 from amagold.models import double_well, logistic
 from amagold.warmup.best_acceptance import best_acceptance
 from amagold.warmup.candidate import FRICTION_SHARE, Setting, proposal_correlation
 from amagold.warmup.candidates import best_of, every_candidate
 from amagold.warmup.costs import Costs, costs_of
-from amagold.warmup.curvature import curvature_at
 from amagold.warmup.discretisation import acceptance_from, discretisation_variance, variance_from
-from amagold.warmup.mode import find_mode
 from amagold.warmup.noise import measure_noise, noise_variance
 from amagold.warmup.plan import Plan, make_plan
-from amagold.warmup.spectrum import Spectrum, grouped
 from amagold.warmup.starts import disperse
 
 

@@ -132,7 +132,7 @@ def test_descent_reaches_the_mode_first():
     warmup = amagold.Warmup(sgd=amagold.SgdBurnIn(num_epochs=30, learning_rate=0.05, momentum=0.9, batch_size=30))
     run = amagold.sample(sampler, 10, 0, 2, init=init + 3.0, progress=False, warmup=warmup)
     start = {"theta": run.posterior["theta"].values[:, 0]}
-    best = amagold.warmup.mode.find_mode(target, init).position
+    best = amagold.mode.search.find_mode(target, init).position
     for theta in start["theta"]:
         assert amagold.energy_difference(target, theta, best) < 15.0
         assert amagold.energy_difference(target, init + 3.0, best) > 100.0

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
+from amagold.mode.curvature import Curvature, curvature_at
+from amagold.mode.search import Mode, find_mode
 from amagold.samplers import Sampler
 from amagold.sampling.given import Given
 from amagold.sampling.settings import Settings
 from amagold.target import Density, Posterior, Target
 from amagold.warmup import adapt
-from amagold.warmup.curvature import Curvature, curvature_at
 from amagold.warmup.knobs import has_knob
-from amagold.warmup.mode import Mode, find_mode
 from amagold.warmup.plan import Plan, make_plan
 from amagold.warmup.settings import Warmup
 from amagold.warmup.sgd import descend

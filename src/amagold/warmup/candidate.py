@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amagold.mode.spectrum import Spectrum
 from amagold.warmup.best_acceptance import best_acceptance
 from amagold.warmup.costs import Costs
 from amagold.warmup.discretisation import acceptance_from, discretisation_variance, turning
 from amagold.warmup.noise import noise_variance
-from amagold.warmup.spectrum import Spectrum
 
 FULL_BATCH_ACCEPTANCE = 0.8  # HMC's efficiency is flat from 0.65 to 0.9; the upper half forgives curvature that varies
 LOWEST_ACCEPTANCE, HIGHEST_ACCEPTANCE = 0.5, 0.95  # outside these an adaptation has little to go by

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from amagold.warmup.spectrum import Spectrum
+from amagold.mode.spectrum import Spectrum
 
 
 def turning(spectrum: Spectrum, step_sizes: np.ndarray) -> np.ndarray:

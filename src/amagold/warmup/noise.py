@@ -9,10 +9,10 @@ import numpy as np
 
 from amagold import trees
 from amagold.gradients import minibatch
+from amagold.mode.curvature import DENSE_PARAMETERS, whitening_of
+from amagold.mode.spectrum import Spectrum
 from amagold.target import Posterior
-from amagold.warmup.curvature import DENSE_PARAMETERS, whitening_of
 from amagold.warmup.discretisation import turning
-from amagold.warmup.spectrum import Spectrum
 
 DRAWS = 512  # minibatch gradients per position
 BATCH = 16  # examples in each

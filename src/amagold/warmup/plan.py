@@ -10,16 +10,16 @@ import numpy as np
 
 from amagold import trees
 from amagold.gradients import minibatch
+from amagold.mode.curvature import Curvature
+from amagold.mode.search import Mode
+from amagold.mode.spectrum import grouped
 from amagold.samplers import Sampler, amagold
 from amagold.target import Posterior, Target, checks
 from amagold.warmup.candidate import FRICTION_SHARE, Candidate, Setting
 from amagold.warmup.candidates import best_of, best_of_each_kind, every_candidate
 from amagold.warmup.costs import Costs, costs_of
-from amagold.warmup.curvature import Curvature
-from amagold.warmup.mode import Mode
 from amagold.warmup.noise import GradientNoise, measure_noise
 from amagold.warmup.plan_words import plan_sentences
-from amagold.warmup.spectrum import grouped
 from amagold.warmup.starts import disperse
 
 FEWEST_STEPS_WITHOUT_MODE = 8

@@ -6,9 +6,9 @@ import numpy as np
 
 from amagold import trees
 from amagold.energy.memory import remember
+from amagold.mode.curvature import Curvature
+from amagold.mode.search import Mode
 from amagold.target import Target, checks
-from amagold.warmup.curvature import Curvature
-from amagold.warmup.mode import Mode
 
 MAX_REDRAWS = 20  # halvings of the distance from the mode before a chain starts at the mode itself
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from amagold import trees
 from amagold.energy import chunks
+from amagold.mode.spectrum import Spectrum, ritz_spectrum
 from amagold.target import Posterior, Target
-from amagold.warmup.spectrum import Spectrum, ritz_spectrum
 
 DENSE_PARAMETERS = 256  # up to this many parameters the whole Hessian is taken
 VECTORS_AT_ONCE = 16  # Hessian-vector products done together: enough for matrix products, few enough for memory
