@@ -15,6 +15,8 @@ class Decision(NamedTuple):
     log_ratio: jax.Array  # log a, before the minimum with 0; -inf outside the domain
     is_divergent: jax.Array  # the ratio was not finite, or hopeless
     memory: Any  # what is remembered of the proposed position, should it be accepted
+    num_examples: jax.Array | None = None  # how many the test looked at, where that is not the same every time
+    broken_bound: Any = ()  # an example that broke the bound a test rests on, or -1; empty for tests without bounds
 
 
 class Acceptance(Protocol):

@@ -22,9 +22,20 @@ def precise_sum(values: jax.Array) -> jax.Array:
 def add_to(total: Wide, values: jax.Array) -> Wide:
     """total + sum(values), accumulated in float64."""
     with jax.enable_x64(True):
-        exact = total.high.astype(jnp.float64) + total.low.astype(jnp.float64) + jnp.sum(values.astype(jnp.float64))
+        return add_each(total, jnp.sum(values.astype(jnp.float64)))
+
+
+def add_each(total: Wide, values: jax.Array) -> Wide:
+    """total + values, element by element in float64."""
+    with jax.enable_x64(True):
+        exact = total.high.astype(jnp.float64) + total.low.astype(jnp.float64) + values.astype(jnp.float64)
         high = exact.astype(jnp.float32)
         return Wide(high, (exact - high.astype(jnp.float64)).astype(jnp.float32))
+
+
+def zeros_like(values: jax.Array) -> Wide:
+    nothing = jnp.zeros(values.shape, jnp.float32)
+    return Wide(nothing, nothing)
 
 
 def zero() -> Wide:

@@ -4,8 +4,9 @@ An estimator draws its randomness for a whole trajectory at once, apart from the
 """
 
 from amagold.gradients.base import GradientEstimator
+from amagold.gradients.control_variate import ControlVariate, control_variate
 from amagold.gradients.full import Full, full
 from amagold.gradients.minibatch import Minibatch, minibatch
 from amagold.gradients.noisy import Noisy, noisy
 
-__all__ = ["Full", "GradientEstimator", "Minibatch", "Noisy", "full", "minibatch", "noisy"]
+__all__ = ["ControlVariate", "Full", "GradientEstimator", "Minibatch", "Noisy", "control_variate", "full", "minibatch", "noisy"]

@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 
 from amagold.models.priors import Normal
 from amagold.target import Posterior, checks
+from amagold.target.bounds import LinearBounds
 
 
 class Example(NamedTuple):
@@ -18,9 +19,23 @@ class Example(NamedTuple):
     sign: jax.Array
 
 
+def predictor(coefficients: jax.Array, example: Example) -> jax.Array:
+    """z = x . theta."""
+    return jnp.dot(example.predictors, coefficients)
+
+
+def outcome(z: jax.Array, example: Example) -> jax.Array:
+    """log p(y | z) = -log(1 + exp(-y z)), with y = -1 or 1."""
+    return jax.nn.log_sigmoid(example.sign * z)
+
+
 def log_likelihood(coefficients: jax.Array, example: Example) -> jax.Array:
-    """log p(y | x, theta) = -log(1 + exp(-y x . theta)), with y = -1 or 1."""
-    return jax.nn.log_sigmoid(example.sign * jnp.dot(example.predictors, coefficients))
+    """log p(y | x, theta)."""
+    return outcome(predictor(coefficients, example), example)
+
+
+# of log(1 + exp(-z)): its slope is below 1, its second derivative p (1 - p) <= 1/4, its third p (1 - p)(1 - 2p) <= 1 / (6 sqrt 3)
+BOUNDS = LinearBounds(predictor, outcome, (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)))
 
 
 def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True) -> Posterior:
@@ -45,4 +60,5 @@ def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bo
         predictors = np.column_stack([np.ones(len(predictors), np.float32), predictors])
     signs = np.where(outcomes > 0, 1.0, -1.0).astype(np.float32)
     data = Example(jnp.asarray(predictors), jnp.asarray(signs))
-    return Posterior(log_likelihood, Normal(float(prior_scale)), data, init=np.zeros(predictors.shape[1], np.float32))
+    init = np.zeros(predictors.shape[1], np.float32)
+    return Posterior(log_likelihood, Normal(float(prior_scale)), data, init=init, bounds=BOUNDS)

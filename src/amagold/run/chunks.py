@@ -97,6 +97,7 @@ def _summarise(infos: Info) -> Info:
         num_gradient_examples=infos.num_gradient_examples.sum(axis=0),
         num_energy_examples=infos.num_energy_examples.sum(axis=0),
         label=infos.label,
+        broken_bound=jax.tree.map(lambda leaf: leaf.max(axis=0), infos.broken_bound),
     )
 
 
@@ -255,5 +256,6 @@ def _join(earlier: Kept, later: Kept, before: int, now: int) -> Kept:
         num_gradient_examples=earlier.info.num_gradient_examples + later.info.num_gradient_examples,
         num_energy_examples=earlier.info.num_energy_examples + later.info.num_energy_examples,
         label=later.info.label,
+        broken_bound=jax.tree.map(jnp.maximum, earlier.info.broken_bound, later.info.broken_bound),
     )
     return Kept(later.position, info, later.energy)

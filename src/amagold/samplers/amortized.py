@@ -52,6 +52,7 @@ class Info:
     num_gradient_examples: jax.Array
     num_energy_examples: jax.Array
     label: str
+    broken_bound: Any = ()  # an example that broke the test's bound, or -1; empty where the test has none
 
 
 @trees.record(static=("num_steps", "resample_momentum"))
@@ -159,8 +160,11 @@ class Sampler:
             log_ratio=decision.log_ratio,
             is_divergent=decision.is_divergent,
             num_gradient_examples=_count(self.num_steps * calls * self.gradient.num_examples(self.target)),
-            num_energy_examples=_count(self.acceptance.num_examples(self.target)),
+            num_energy_examples=_count(self.acceptance.num_examples(self.target))
+            if decision.num_examples is None
+            else decision.num_examples,
             label=self.label,
+            broken_bound=decision.broken_bound,
         )
         return state, info
 
@@ -189,12 +193,19 @@ def amortized(
     acceptance = full() if acceptance is None else acceptance
     checks.whole_number("num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test")
     gradient.check(target, int(num_steps))
+    gradient = bound_to(target, gradient)
+    acceptance = bound_to(target, acceptance, getattr(gradient, "reference", None))
     if acceptance.label == "exact" and not gradient.keeps_exactness:
         raise ValueError(
             "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
             "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
         )
     return Sampler(target, from_densities(proposal, acceptance.uses_work), gradient, acceptance, int(num_steps), bool(resample_momentum))
+
+
+def bound_to(target: Target, part: Any, *known: Any) -> Any:
+    """A gradient or test with what it needs to know of the target beforehand, such as sums over all data; most need nothing."""
+    return part.bind(target, *known) if hasattr(part, "bind") else part
 
 
 @jax.jit

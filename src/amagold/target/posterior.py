@@ -9,9 +9,10 @@ from jax.typing import ArrayLike
 
 from amagold import trees
 from amagold.target import checks
+from amagold.target.bounds import LinearBounds
 
 
-@trees.record(static=("log_likelihood", "log_prior", "domain"))
+@trees.record(static=("log_likelihood", "log_prior", "domain", "bounds"))
 class Posterior:
     """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on the domain.
 
@@ -21,6 +22,8 @@ class Posterior:
       data: a pytree of arrays with one common leading axis, the examples.
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
       init: a position, near which `amagold.sample` starts when it is not told where.
+      bounds: how far the likelihood of one example can stray from its Taylor polynomial (`amagold.LinearBounds`), for tests that are
+        exact on a few examples. None is unknown.
     """
 
     log_likelihood: Callable[[trees.PyTree, trees.PyTree], jax.Array]
@@ -28,6 +31,7 @@ class Posterior:
     data: trees.PyTree
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
+    bounds: LinearBounds | None = None
 
     def __post_init__(self) -> None:
         for name in ("log_likelihood", "log_prior"):

@@ -1,0 +1,64 @@
+"""What an example's energy differs by from its Taylor polynomial about the reference: the small end of large numbers."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.mode.reference import Reference
+from amagold.target.bounds import LinearBounds
+
+NEAR = 0.5  # a predictor's change below which the remainder is integrated, because subtraction would leave little of it
+NODES, WEIGHTS = (np.asarray(found, np.float32) for found in np.polynomial.legendre.leggauss(3))  # to 1e-7 of the remainder, that near
+
+
+def remainder_differences(
+    bounds: LinearBounds, reference: Reference, order: int, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree
+) -> jax.Array:
+    """D_i = R_i(theta*) - R_i(theta) for each of the rows, where U_i = Taylor polynomial of the order + R_i."""
+    here, there = (jax.tree.map(jnp.subtract, at, reference.position) for at in (position, proposed))
+
+    def one(row: trees.PyTree) -> jax.Array:
+        center = bounds.predictor(reference.position, row)
+
+        def energy(at: jax.Array) -> jax.Array:
+            return -bounds.outcome(at, row)
+
+        # the predictor is linear, so its change is the predictor of the change, without cancellation
+        return _remainder(energy, order, center, bounds.predictor(there, row)) - _remainder(
+            energy, order, center, bounds.predictor(here, row)
+        )
+
+    return jax.vmap(one)(rows)
+
+
+def _remainder(energy: Callable[[jax.Array], jax.Array], order: int, center: jax.Array, step: jax.Array) -> jax.Array:
+    """R(z) = f(z) - f(z_ref) - f'(z_ref) d - ... up to the order, d = z - z_ref."""
+
+    def along(place: Any) -> jax.Array:
+        return energy(center + place * step)
+
+    start = jnp.zeros((), center.dtype)
+    direct = along(jnp.ones((), center.dtype))
+    for number in range(order + 1):
+        direct = direct - _derivative(along, number)(start) / math.factorial(number)
+    # R(z) = integral over (0, 1) of (1 - t)^order / order! times the next derivative along the way
+    places = 0.5 * (1.0 + NODES)
+    factors = 0.5 * WEIGHTS * (1.0 - places) ** order / math.factorial(order)
+    integral = jnp.dot(factors, jax.vmap(_derivative(along, order + 1))(jnp.asarray(places)))
+    return jnp.where(jnp.max(jnp.abs(step)) < NEAR, integral, direct)
+
+
+def _derivative(function: Callable[[Any], jax.Array], number: int) -> Callable[[Any], jax.Array]:
+    """The derivative of this number of a function of one number."""
+    for _ in range(number):
+        function = _slope(function)
+    return function
+
+
+def _slope(function: Callable[[Any], jax.Array]) -> Callable[[Any], jax.Array]:
+    return lambda at: jax.jvp(function, (at,), (jnp.ones_like(at),))[1]

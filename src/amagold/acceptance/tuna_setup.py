@@ -1,0 +1,168 @@
+"""What the exact test on a few examples must know beforehand: the reference, every example's bound, and a table to draw them from."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold import trees
+from amagold.acceptance.alias import alias_table
+from amagold.acceptance.remainders import remainder_differences
+from amagold.acceptance.tuna import TunaTest
+from amagold.energy import chunks
+from amagold.mode.reference import Reference, reference_of
+from amagold.target import Posterior, Target, checks
+from amagold.target.bounds import LinearBounds
+
+NUM_PAIRS, NUM_ROWS = 64, 256  # that the typical share of the bounds is measured from
+
+
+@dataclass(frozen=True)
+class Tuna:
+    """An exact test on a few examples, before it knows its target."""
+
+    order: int
+    center: Any
+    block_size: int
+    noise: float
+    bounds: LinearBounds | None
+    most: float | None
+
+    @property
+    def label(self) -> str:
+        return "exact"
+
+    @property
+    def uses_work(self) -> bool:
+        return True
+
+    def bind(self, target: Target, reference: Reference | None = None) -> TunaTest:
+        """The test for a target: passes over the data for the reference, unless the gradient has one, and for the bounds."""
+        if not isinstance(target, Posterior):
+            raise ValueError("acceptance.tuna needs a target with data (amagold.Posterior), got a Density; use acceptance.full()")
+        bounds = self.bounds or target.bounds
+        if bounds is None:
+            raise ValueError(
+                "bounds must be known for acceptance.tuna, but the target has none; give Posterior(..., bounds=amagold.LinearBounds(...)), "
+                "use one of amagold.models, or acceptance.full()"
+            )
+        if reference is None or reference.hessian is None or self.center is not None:
+            reference = reference_of(target, self.center, 2)
+        hessian = _whole_hessian(target, reference)
+        try:
+            factor = np.linalg.cholesky(np.asarray(hessian, np.float64))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "center must be a mode for acceptance.tuna, but the energy does not curve upwards there; give another"
+            ) from None
+        whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
+        norms, scales = _norms(target, reference.position, whitening, bounds)
+        weights = np.asarray(scales, np.float64) * np.asarray(norms, np.float64) ** (self.order + 1)
+        # an example that the bound says cannot matter is never drawn, but its slot must exist
+        test = TunaTest(
+            order=self.order,
+            block_size=self.block_size,
+            bounds=bounds,
+            reference=reference,
+            whitening=jnp.asarray(factor.T, jnp.float32),
+            weights=jnp.asarray(weights, jnp.float32),
+            total=jnp.float32(weights.sum()),
+            largest=norms.max(),
+            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
+            spread=jnp.float32(0.0),
+            most=jnp.float32(target.num_examples if self.most is None else self.most),
+        )
+        # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then has variance v
+        return dataclasses.replace(test, spread=_typical_share(target, test, whitening) / self.noise)
+
+
+def tuna(
+    order: int = 2,
+    center: trees.PyTree = None,
+    *,
+    block_size: int = 32,
+    noise: float = 0.05,
+    bounds: LinearBounds | None = None,
+    most: float | None = None,
+) -> Tuna:
+    """The exact test on a few examples (generalised TunaMH); it needs a target that knows its bounds.
+
+    Args:
+      order: of the Taylor polynomials about the reference, 0, 1 or 2; the count per test falls with it.
+      center: the reference position, fixed for good. None takes that of the gradient's control variates, or the mode.
+      block_size: arrivals looked at together; a test that needs more takes more blocks.
+      noise: the variance that the draws of examples may bring to log a.
+      bounds: instead of the target's own.
+      most: examples above which a test looks at all data instead; None is their number.
+    """
+    if order not in (0, 1, 2):
+        raise ValueError(f"order must be 0, 1 or 2, got {order!r}")
+    checks.whole_number("block_size", block_size, at_least=1, remedy="give the arrivals looked at together; 32 is usual")
+    checks.number("noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little")
+    return Tuna(int(order), None if center is None else trees.as_position(center), int(block_size), float(noise), bounds, most)
+
+
+def _whole_hessian(target: Posterior, reference: Reference) -> jax.Array:
+    """Of the whole energy: that of the likelihood is kept, the prior's is added."""
+    assert reference.hessian is not None
+    flat = trees.flatten(reference.position)
+    prior = jax.hessian(lambda at: -target.log_prior(trees.unflatten_like(at, reference.position)))(flat)
+    return reference.hessian + prior
+
+
+@partial(jax.jit, static_argnames=("bounds",))
+def _norms(target: Posterior, position: trees.PyTree, whitening: jax.Array, bounds: LinearBounds) -> tuple[jax.Array, jax.Array]:
+    """a_i = |A_i|, the operator norm of theta -> z_i from the norm of H, and the scale of each example's derivatives."""
+    flat = trees.flatten(position)
+
+    def one(example: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+        def predict(at: jax.Array) -> jax.Array:
+            return jnp.atleast_1d(bounds.predictor(trees.unflatten_like(at, position), example))
+
+        # A_i L^-T, one row for each number that the example's predictor has
+        rows = jax.jacrev(predict)(flat) @ whitening.T
+        scale = jnp.float32(1.0) if bounds.scale is None else bounds.scale(bounds.predictor(position, example), example)
+        if rows.shape[0] == 1:
+            return jnp.linalg.norm(rows), scale
+        return jnp.sqrt(jnp.linalg.eigvalsh(rows @ rows.T)[-1]), scale
+
+    def visit(carry: tuple[jax.Array, jax.Array], rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        found = jax.vmap(one)(rows)
+        if is_new is None:
+            return found
+        norms, scales = (jax.lax.dynamic_update_slice_in_dim(old, new, start, 0) for old, new in zip(carry, found, strict=True))
+        return norms, scales
+
+    nothing = jnp.zeros(target.num_examples, flat.dtype)
+    chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
+    return chunks.fold(target, position, visit, (nothing, nothing), chunk_size)
+
+
+def _typical_share(target: Posterior, test: TunaTest, whitening: jax.Array) -> jax.Array:
+    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation."""
+    like = test.reference.position
+
+    @jax.jit
+    def measure(target: Posterior, test: TunaTest) -> jax.Array:
+        def one(key: jax.Array) -> jax.Array:
+            place_key, turn_key, row_key = jax.random.split(key, 3)
+            size = trees.size(like)
+            here = jax.random.normal(place_key, (size,))
+            there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
+            position, proposed = (trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like) for at in (here, there))
+            magnitude = test._magnitude(test.remember(target, position), test.remember(target, proposed))
+            examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
+            rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
+            differences = remainder_differences(test.bounds, test.reference, test.order, position, proposed, rows)
+            bounds = test.weights[examples] * magnitude
+            shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
+            return jnp.mean(shares**2)
+
+        return jnp.mean(jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS)))
+
+    return measure(target, test)
