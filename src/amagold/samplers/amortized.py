@@ -193,14 +193,14 @@ def amortized(
     acceptance = full() if acceptance is None else acceptance
     checks.whole_number("num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test")
     gradient.check(target, int(num_steps))
-    gradient = bound_to(target, gradient)
-    acceptance = bound_to(target, acceptance, getattr(gradient, "reference", None))
-    if acceptance.label == "exact" and not gradient.keeps_exactness:
+    estimator: GradientEstimator = bound_to(target, gradient)
+    test: Acceptance = bound_to(target, acceptance, getattr(estimator, "reference", None))
+    if test.label == "exact" and not estimator.keeps_exactness:
         raise ValueError(
             "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
             "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
         )
-    return Sampler(target, from_densities(proposal, acceptance.uses_work), gradient, acceptance, int(num_steps), bool(resample_momentum))
+    return Sampler(target, from_densities(proposal, test.uses_work), estimator, test, int(num_steps), bool(resample_momentum))
 
 
 def bound_to(target: Target, part: Any, *known: Any) -> Any:
