@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from paper_densities import dist1, dist2
 
 import amagold
+from amagold.models.synthetic import dist1, dist2
 from amagold.trajectory.mass import DenseMass, DiagonalMass
 from amagold.warmup import schedule, step_size
 from amagold.warmup.knobs import knob

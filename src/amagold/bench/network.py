@@ -1,6 +1,6 @@
-"""A network of the paper's size: what the leapfrog steps cost beyond their gradients."""
+"""A network of the paper's size: what the leapfrog steps and the test cost beyond their gradients and a pass over the data."""
 
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,35 +10,21 @@ import numpy as np
 from amagold import trees
 from amagold.acceptance.base import Decision
 from amagold.bench.measure import Measurement, in_turns, seconds_of
-from amagold.samplers import amagold
+from amagold.models.network import network
+from amagold.samplers import Sampler, amagold
 from amagold.target import Posterior, Target
 
 LAYERS = (784, 500, 256, 10)
-NUM_EXAMPLES, BATCH_SIZE, NUM_STEPS = 20_000, 2_000, 10
+BATCH_SIZE, NUM_STEPS = 2_000, 10
+FEW_EXAMPLES, ALL_EXAMPLES = 20_000, 60_000
 
 
-def log_likelihood(layers: Any, example: dict[str, jax.Array]) -> jax.Array:
-    hidden = example["pixels"]
-    for weights, biases in layers[:-1]:
-        hidden = jax.nn.relu(hidden @ weights + biases)
-    weights, biases = layers[-1]
-    return jax.nn.log_softmax(hidden @ weights + biases)[example["digit"]]
-
-
-def log_prior(layers: Any) -> jax.Array:
-    return -0.5 * trees.dot(layers, layers)
-
-
-def network_and_data() -> tuple[Posterior, list[tuple[np.ndarray, np.ndarray]]]:
-    """A posterior on random images and labels, and random weights."""
+def network_and_data(num_examples: int) -> Posterior:
+    """A posterior on random images and labels."""
     generator = np.random.default_rng(0)
-    pixels = generator.random((NUM_EXAMPLES, LAYERS[0]), np.float32)
-    digits = generator.integers(0, LAYERS[-1], NUM_EXAMPLES)
-    layers = []
-    for width, next_width in pairwise(LAYERS):
-        weights = generator.normal(0.0, width**-0.5, (width, next_width)).astype(np.float32)
-        layers.append((weights, np.zeros(next_width, np.float32)))
-    return Posterior(log_likelihood, log_prior, {"pixels": pixels, "digit": digits}), layers
+    pixels = generator.random((num_examples, LAYERS[0]), np.float32)
+    digits = generator.integers(0, LAYERS[-1], num_examples)
+    return network(pixels, digits, LAYERS[1:-1], num_classes=LAYERS[-1])
 
 
 @trees.record()
@@ -71,23 +57,48 @@ def bare_gradient(target: Posterior, position: Any, rows: Any) -> tuple[jax.Arra
     return jax.value_and_grad(lambda at: -target.log_prior(at) - scale * target.log_likelihoods(at, rows).sum())(position)
 
 
+@jax.jit
+def bare_pass(target: Posterior, position: Any) -> jax.Array:
+    """The log likelihood of all examples at once, with nothing around it."""
+    return target.log_likelihoods(position, target.data).sum()
+
+
 def measure(seconds: float) -> Measurement:
-    target, layers = network_and_data()
+    """Leapfrog steps alone."""
+    target = network_and_data(FEW_EXAMPLES)
     sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE, acceptance=NoTest())
-    state = sampler.init(layers)
-    key = jax.random.key(0)
+    return _compare(sampler, _gradients(sampler), seconds)
+
+
+def measure_with_test(seconds: float) -> Measurement:
+    """A whole transition of the paper's network, the test over its 60,000 examples included."""
+    target = network_and_data(ALL_EXAMPLES)
+    sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE)
+    gradients = _gradients(sampler)
+    return _compare(sampler, lambda: [*gradients(), jax.block_until_ready(bare_pass(target, target.init))], seconds)
+
+
+def _gradients(sampler: Sampler) -> Callable[[], list[Any]]:
+    """Bare gradients of a trajectory's batches, one after the other as it needs them; left to overlap, they would share the cores."""
+    target = sampler.target
+    assert isinstance(target, Posterior)
     batches = [_rows(target.data, start) for start in range(0, NUM_STEPS * BATCH_SIZE, BATCH_SIZE)]
+    return lambda: [jax.block_until_ready(bare_gradient(target, target.init, rows)) for rows in batches]
+
+
+def _compare(sampler: Sampler, bare: Callable[[], Any], seconds: float) -> Measurement:
+    """Time of a transition over that of its bare parts."""
+    state, key = sampler.init(sampler.target.init), jax.random.key(0)
 
     def ours() -> float:
         return seconds_of(lambda: jax.block_until_ready(sampler.step(key, state)))
 
-    def bare() -> float:
-        # one after the other, as a trajectory needs them; calls left to overlap would share the cores in another way
-        return seconds_of(lambda: [jax.block_until_ready(bare_gradient(target, state.position, rows)) for rows in batches])
+    def theirs() -> float:
+        return seconds_of(bare)
 
     first = ours()
-    bare()
-    pairs = np.array(in_turns(ours, bare, seconds))
+    theirs()
+    pairs = np.array(in_turns(ours, theirs, seconds))
     # few and long, so neighbours in time are compared rather than the best of each
     ratio = np.median(pairs[:, 0] / pairs[:, 1])
     return Measurement(float(ratio), max(0.0, first - float(np.median(pairs[:, 0]))))

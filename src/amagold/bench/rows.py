@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from amagold.bench import double_well, logistic, memory, network, startup, whole_run
+from amagold.bench import dist1, double_well, logistic, memory, network, startup, whole_run
 from amagold.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -19,6 +19,13 @@ BENCHMARKS = (
         0.15,
         True,
         partial(double_well.measure, 1, 100_000),
+    ),
+    Benchmark(
+        "dist1",
+        "leapfrog steps/s of 64 chains on Dist1, on all cores / of a plain C loop on one core",
+        1 / 3,
+        True,
+        partial(dist1.measure, 64, 10_000),
     ),
     Benchmark(
         "logistic-64",
@@ -40,6 +47,13 @@ BENCHMARKS = (
         1.15,
         False,
         network.measure,
+    ),
+    Benchmark(
+        "network-test",
+        "ten leapfrog steps and the test over 60,000 examples / ten value_and_grad calls and one pass over all examples",
+        1.2,
+        False,
+        network.measure_with_test,
     ),
     Benchmark(
         "sample-double-well",

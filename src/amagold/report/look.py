@@ -9,7 +9,7 @@ INK = "#1f2933"
 QUIET = "#6b7785"
 HAIRLINE = "#d5dbe1"
 TRUTH_FILL = "#dfe4ea"
-COLOURS = {"AMAGOLD": "#0b7a75", "SGHMC": "#d9622b"}
+COLOURS = {"AMAGOLD": "#0b7a75", "SGHMC": "#d9622b", "HMC": "#8a6fc0", "L2MC": "#3b4a5c"}
 
 
 def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure:

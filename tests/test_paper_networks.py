@@ -1,0 +1,105 @@
+"""The network items: their chains are kept and gone on with, their checks can fail, and scores are what they say."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import amagold
+from amagold.datasets.download import DataMissingError
+from amagold.paper import bnn, images, networks, uncertainty
+from amagold.paper.item import UnavailableError, judge
+from amagold.paper.network_settings import TINY
+from amagold.paper.networks import BIASED, EXACT, Chain, Laboratory
+from amagold.paper.predictions import ENTROPIES, SURE, averaged, calibration_error, entropies, log_score, percent_wrong
+from amagold.paper.work import Work
+
+PLACES = [Chain(EXACT, decay, rate).place for decay in (5e-6, 0.01) for rate in (0.0005, 0.001)]
+
+
+def table_of(exact, biased):
+    """Numbers of bnn with these test errors."""
+
+    def chain(error):
+        return {"ensemble_error": error, "start_error": 3.8}
+
+    methods = {EXACT: exact, BIASED: biased}
+    return {
+        "methods": {name: {place: [chain(error)] for place, error in zip(PLACES, errors, strict=True)} for name, errors in methods.items()}
+    }
+
+
+def test_table_as_printed_holds():
+    assert judge(bnn.ITEM, table_of((3.65, 3.63, 3.63, 3.65), (89.95, 89.70, 3.69, 3.77))).word == "holds"
+
+
+@pytest.mark.parametrize(
+    ("exact", "biased"),
+    [
+        ((89.9, 3.6, 3.6, 3.6), (89.9, 89.9, 3.7, 3.7)),  # AMAGOLD collapses too
+        ((90.0, 90.0, 90.0, 90.0), (89.9, 89.9, 3.7, 3.7)),  # everywhere
+        ((3.6, 3.6, 3.6, 3.6), (89.9, 3.6, 3.7, 3.7)),  # SGHMC does not
+        ((float("nan"), 3.6, 3.6, 3.6), (89.9, 89.9, 3.7, 3.7)),
+    ],
+)
+def test_table_that_does_not_hold(exact, biased):
+    assert judge(bnn.ITEM, table_of(exact, biased)).word == "does not hold"
+
+
+def sureness(exact, biased):
+    """Numbers of uncertainty with all letters at these entropies."""
+
+    def chain(entropy):
+        return {"letters": {"below": (entropy <= ENTROPIES).astype(float).tolist(), "sure_of_draws": 0.9 if entropy < SURE else 0.1}}
+
+    methods = {EXACT: exact, BIASED: biased}
+    return {
+        "methods": {name: {place: [chain(value)] for place, value in zip(PLACES, values, strict=True)} for name, values in methods.items()}
+    }
+
+
+def test_uncertainty():
+    assert judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word == "holds"
+    assert judge(uncertainty.ITEM, sureness((1.0, 0.1, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word == "does not hold"
+    assert judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))).word == "does not hold"
+
+
+def test_a_chain_is_kept_and_gone_on_with(monkeypatch, tmp_path):
+    train, test = images.digits("synthetic", TINY.problem.num_examples, TINY.problem.num_test)
+    chain = TINY.chains[0]._replace(num_warmup=40, target_acceptance=0.8)
+    laboratory = Laboratory(TINY.problem, train, tmp_path)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(networks, "sample", partial(amagold.sample, max_time=1e-6))
+        assert laboratory.run(chain).is_partial
+    whole = laboratory.run(chain)
+    assert not whole.is_partial
+    assert [path.name for path in sorted(laboratory.folder.iterdir())] == [f"{chain.name}.zarr", "start-repeat0.npz"]
+    again = Laboratory(TINY.problem, train, tmp_path)
+    predicted = averaged(whole, laboratory.target, test.X)
+    assert np.array_equal(averaged(again.run(chain), again.target, test.X), predicted)
+    other = Laboratory(TINY.problem, train, tmp_path, seed=1)
+    assert other.folder != laboratory.folder
+    assert not np.array_equal(other.start(0)[0]["weights"], laboratory.start(0)[0]["weights"])
+
+
+def test_without_digits(monkeypatch, tmp_path):
+    def missing():
+        raise DataMissingError("mnist was not found; set AMAGOLD_DATA")
+
+    monkeypatch.setattr(images, "mnist", missing)
+    with pytest.raises(UnavailableError, match="AMAGOLD_DATA"):
+        bnn.ITEM.compute(bnn.ITEM.settings["quick"], Work(tmp_path, "bnn"))
+
+
+def test_scores():
+    predicted = np.array([[0.7, 0.3], [0.4, 0.6], [0.9, 0.1], [np.nan, np.nan]])
+    assert percent_wrong(predicted, np.array([0, 0, 0, 0])) == 50.0
+    assert_allclose(log_score(predicted[:3], np.array([0, 0, 1])), np.log([0.7, 0.4, 0.1]).mean())
+    assert_allclose(entropies(np.array([[1.0, 0.0], [0.5, 0.5]])), [0.0, np.log(2.0)])
+
+
+def test_calibration_error():
+    sure = np.tile([0.8, 0.2], (10, 1))
+    assert_allclose(calibration_error(sure, np.array([0] * 8 + [1] * 2)), 0.0, atol=1e-12)
+    assert_allclose(calibration_error(sure, np.array([0] * 5 + [1] * 5)), 0.3)
