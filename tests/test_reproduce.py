@@ -2,13 +2,12 @@
 
 import json
 import math
-import shutil
 
 import pytest
 from small_item import ITEM, Settings
 
 from amagold.cli import main
-from amagold.paper import items, reproduce
+from amagold.paper import items
 from amagold.paper.item import Check, impostor, judge
 from amagold.paper.work import Work
 
@@ -132,29 +131,3 @@ def test_the_help_names_every_item():
 
     (command,) = (command for command in COMMANDS if command.name == "reproduce")
     assert all(name in command.options[0].settings["help"] for name in items.MODULES)
-
-
-@pytest.mark.parametrize("width", [1200, 390])
-def test_a_browser_shows_every_figure(tmp_path, width):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    outcome = reproduce.reproduce(ITEM, ITEM.settings["tiny"], tmp_path)
-    reproduce.write(tmp_path, [outcome], "amagold reproduce small", 0)
-    complaints = []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": width, "height": 900})
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("requestfailed", lambda request: complaints.append(request.url[:80]))
-        page.goto((tmp_path / "report.html").as_uri())
-        widths = page.eval_on_selector_all("img", "images => images.map(image => image.complete ? image.naturalWidth : 0)")
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        chromium.close()
-    assert complaints == []
-    assert len(widths) == len(outcome.pictures) == 2
-    assert min(widths) > 0
-    assert overflow <= 0, "the page scrolls sideways"
