@@ -113,10 +113,8 @@ ITEM = Item(
     choices=(
         "Standardised predictors, prior N(0, 1), T = 10, friction 0.25, a fresh momentum and independent batches, as in Figure 4.",
         "The step size is epsilon. At the end of the paper's range, 0.005, about half of the proposals are accepted; the paper speaks of "
-        "very low rates, which "
-        "come with larger steps. If its step sizes are h = epsilon^2 instead, its range is epsilon from 0.001 to 0.07: the drop to nothing "
-        "is then "
-        "inside it and the plateau at its very beginning. The sweep covers both.",
+        "very low rates, which come with larger steps. If its step sizes are h = epsilon^2 instead, its range is epsilon from 0.001 to "
+        "0.07: the drop to nothing is then inside it and the plateau at its very beginning. The sweep covers both.",
         "Chains start from where as many transitions at step size 0.005 have brought them from 0, so that tiny steps are judged in the "
         "posterior too.",
         "SGHMC has no test; its acceptance is 1, and a control for the checks.",

@@ -60,3 +60,10 @@ def draws_in_words(numbers: Numbers) -> str:
     longer = " and ".join(f"{step:g}" for step in numbers["long_steps"] if step in numbers["step_sizes"])
     more = f" ({once * numbers['long_segments']:,} at {longer})" if longer else ""
     return f"{once * numbers['num_segments']:,} draws{more} of {numbers['num_chains']} chains"
+
+
+def planned_in_words(numbers: Numbers) -> str:
+    """Where the tuned full-batch sampler ends."""
+    races = numbers["methods"][PLANNED]["race"]
+    ends = (f"{races[table]['error'][-1]:.1g} after {races[table]['seconds'][-1]:.2g} s" for table in numbers["tables"])
+    return "ends at an MSE of " + " and ".join(ends)

@@ -9,7 +9,7 @@ from amagold.paper import acceptance as acceptance_item
 from amagold.paper.curves import LINES, MARKERS, framed, name_ends
 from amagold.paper.item import Numbers
 from amagold.paper.logistic_chains import PAPERS_RANGE
-from amagold.paper.logistic_findings import BOTH, METHODS, PLANNED, REASONABLE, draws_in_words, ratios, speed_up, times
+from amagold.paper.logistic_findings import BOTH, METHODS, PLANNED, REASONABLE, draws_in_words, planned_in_words, ratios, speed_up, times
 from amagold.report.look import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, new_figure
 
 
@@ -18,12 +18,13 @@ def errors(numbers: Numbers) -> Figure:
     found = list(ratios(numbers).values())
     told = "So few draws do not tell the errors of AMAGOLD and SGHMC apart"
     if found:
-        told = f"Once chains converge, SGHMC's error is {np.exp(np.mean(np.log(found))):.2g} times AMAGOLD's"
+        least, most = f"{min(found):.2g}", f"{max(found):.2g}"
+        told = f"Where SGHMC's bias is clear, its error is {least if least == most else f'{least} to {most}'} times AMAGOLD's"
     figure = new_figure(
         10.0,
         5.4,
         told,
-        f"MSE of the posterior mean after {draws_in_words(numbers)} from 0; bars: one standard error. Hollow: accepts under 20%.\n"
+        f"MSE of the posterior mean after {draws_in_words(numbers)} from 0; bars: standard error; hollow: accepts < 20%.\n"
         "Faint: the error that Monte Carlo alone would leave. Grey: the paper's step sizes, read as epsilon; read as its square they are "
         "0.001 to 0.07.",
     )
@@ -85,7 +86,7 @@ def seconds(numbers: Numbers) -> Figure:
         f"At step size {first:g} AMAGOLD is {gains[first]} times as fast as full batches",
         "MSE of one chain's running mean from 0, averaged over chains side by side, against processor seconds. Times are for the\n"
         f"same error, on {' and '.join(table.capitalize() for table in numbers['tables'])}.{beyond}\n"
-        "Dotted: full-batch HMC as amagold.sample tunes it for itself, warm-up included; on tables this small it needs no batches.",
+        f"Dotted: full-batch HMC as amagold.sample tunes it for itself, with its warm-up; it {planned_in_words(numbers)}.",
     )
     margins = {"left": 0.085, "right": 0.885, "bottom": 0.6 / height, "top": 1.0 - 1.55 / height}
     grid = figure.add_gridspec(len(numbers["races"]), 2, wspace=0.5, hspace=0.36, **margins)
