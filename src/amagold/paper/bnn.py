@@ -85,9 +85,14 @@ def _details(numbers: Numbers) -> Table:
     begun = next(iter(numbers["methods"][EXACT].values()))[0]
     title = (
         f"How the chains went. All start from SGD, with an error of {begun['start_error']:.2f}% and U/N = {begun['start_energy']:.3f}; "
-        "the log score is the mean log probability of the true class, and weights move by so much in root mean square"
+        "the log score is the mean log probability of the true class, and weights move by so much in root mean square. "
+        f"Sampling took {sum(chain['seconds'] for chain in _every_chain(numbers)) / 60:.0f} minutes, all chains added up"
     )
     return Table(title, header, rows)
+
+
+def _every_chain(numbers: Numbers) -> list[dict[str, Any]]:
+    return [chain for places in numbers["methods"].values() for chains in places.values() for chain in chains]
 
 
 ITEM = Item(
