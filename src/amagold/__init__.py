@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from amagold.sampling.sample import sample
     from amagold.store.lock import StoreInUseError
     from amagold.store.zarr_store import StoreFailedError
-    from amagold.target import Density, Posterior
+    from amagold.target import Density, LinearBounds, Posterior
     from amagold.warmup.settings import SgdBurnIn, Warmup
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ _HOMES = {
     "Cost": "amagold.diagnose",
     "Density": "amagold.target",
     "Info": "amagold.samplers",
+    "LinearBounds": "amagold.target",
     "Posterior": "amagold.target",
     "Report": "amagold.diagnose",
     "Run": "amagold.sampling.result",
@@ -84,6 +85,7 @@ __all__ = [
     "Cost",
     "Density",
     "Info",
+    "LinearBounds",
     "Posterior",
     "Report",
     "Run",

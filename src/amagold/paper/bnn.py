@@ -49,7 +49,7 @@ def checks(numbers: Numbers) -> list[Check]:
 def pictures(numbers: Numbers) -> dict[str, Any]:
     from amagold.paper import network_pictures
 
-    return {"": network_pictures.progress(numbers)}
+    return {"": network_pictures.progress(numbers), "acceptance": network_pictures.acceptance(numbers)}
 
 
 def tables(numbers: Numbers) -> list[Table]:

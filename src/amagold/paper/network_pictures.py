@@ -21,6 +21,7 @@ LOOKS = {
 
 
 DECAYS = ("#8a6fc0", "#3b4a5c")  # colours of the smaller and the larger b
+NUM_SMOOTHED = 10
 
 
 def progress(numbers: Numbers) -> Figure:
@@ -57,9 +58,45 @@ def progress(numbers: Numbers) -> Figure:
         top = figure.axes[-2]
         top.text(0.0, 1.14, place, transform=top.transAxes, fontsize=12, color=INK)
         top.text(0.0, 1.05, f"AMAGOLD accepts {100 * share:.0f}%", transform=top.transAxes, fontsize=9.5, color=QUIET)
-    shown = [method for method in LOOKS if method in methods]
+    shown = [method for method in LOOKS if set(places) & set(methods.get(method, {}))]
     handles = [first["energy"].plot([], [], **LOOKS[method], label=method)[0] for method in shown]
     figure.legend(handles=handles, loc="lower center", ncols=len(shown), frameon=False, fontsize=10.5, labelcolor=INK)
+    return figure
+
+
+def acceptance(numbers: Numbers) -> Figure:
+    """The share of accepted proposals over the run, of every chain with a test."""
+    chains = {
+        (method, place): chain for method, places in numbers["methods"].items() if method != BIASED for place, (chain, *_) in places.items()
+    }
+    means = {of: 100.0 * float(np.mean(chain["acceptance"])) for of, chain in chains.items()}
+    published = [mean for (method, _), mean in means.items() if method == EXACT]
+    others = [mean for (method, _), mean in means.items() if method == WHOLE_EPOCHS]
+    best = f"; once an epoch, {max(others):.0f}%" if others else ""
+    figure = new_figure(
+        10.0,
+        4.9,
+        f"As published AMAGOLD accepts {min(published):.0f} to {max(published):.0f}% of its proposals{best}",
+        f"Mean acceptance over {NUM_SMOOTHED} kept draws, against gradient evaluations; the whole run's mean is on the right.",
+    )
+    axes = figure.add_axes((0.075, 0.13, 0.53, 0.68))
+    framed(axes, "gradient evaluations", "", "accepted, %")
+    axes.set_yscale("linear")
+    axes.set_ylim(0.0, 102.0)
+    lines = {}
+    for at, (of, chain) in enumerate(chains.items()):
+        method, place = of
+        colour = DECAYS[at // 2 % 2] if method == EXACT else COLOURS["AMAGOLD"]
+        window = min(NUM_SMOOTHED, len(chain["acceptance"]))
+        smooth = 100.0 * np.convolve(chain["acceptance"], np.ones(window) / window, mode="valid")
+        style = ("-", (0, (4, 1.5)))[at % 2]
+        if method == TUNED:
+            rate = chain["step_size"] ** 2 * numbers["problem"]["num_examples"]
+            place = f"{place.split(',')[0]}, h adapted: {rate:.2g}"
+        words = f"{means[of]:.0f}%  {place}, T = {chain['num_steps']}"
+        (lines[of],) = axes.plot(chain["gradients"][window - 1 :], smooth, color=colour, linewidth=2.0, linestyle=style, label=words)
+    handles = [lines[of] for of in sorted(means, key=lambda of: -means[of])]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0), frameon=False, fontsize=10, labelcolor=INK, labelspacing=1.0)
     return figure
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.run.bounds import check_bounds
 from amagold.run.chunks import CHUNK_BYTES, Kept, run_chunks
 from amagold.samplers import Info, Sampler, State
 from amagold.target import checks
@@ -89,6 +90,7 @@ def run_chains(
     for latest, kept in run_chunks(sampler, run_key, states, num_samples, thin=thin, first=first, chunk_bytes=chunk_bytes):
         states = latest
         pieces.append(jax.tree.map(np.asarray, kept))
+        check_bounds(pieces[-1].info)
         tell(kept)
     joined = jax.tree.map(lambda *parts: np.moveaxis(np.concatenate(parts), 0, 1), *pieces)
     return Draws(joined.position, joined.info, jax.tree.map(jnp.asarray, states))

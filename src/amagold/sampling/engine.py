@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.run.bounds import check_bounds
 from amagold.run.chunks import Kept, run_chunks
 from amagold.samplers import Sampler, State
 from amagold.sampling.columns import columns_of, constants_of, warmup_columns_of
@@ -135,6 +136,7 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
     with watch_compilation() as compiling:
         for states, kept in _one_ahead(chunks):
             kept = jax.tree.map(np.asarray, kept)
+            check_bounds(kept.info)
             recorder.add(columns_of(kept, sampler, constants))
             reached = reached._replace(
                 warmup=reached.warmup._replace(states=states),

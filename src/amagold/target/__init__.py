@@ -1,8 +1,9 @@
 """What is sampled from. One definition feeds the gradient and the test, so that they cannot disagree."""
 
+from amagold.target.bounds import LinearBounds
 from amagold.target.density import Density
 from amagold.target.posterior import Posterior
 
 Target = Posterior | Density
 
-__all__ = ["Density", "Posterior", "Target"]
+__all__ = ["Density", "LinearBounds", "Posterior", "Target"]
