@@ -46,6 +46,7 @@ def finished(request, tmp_path, monkeypatch):
     return item, numbers, tmp_path
 
 
+@pytest.mark.slow
 def test_a_tiny_run_has_everything(finished):
     item, numbers, folder = finished
     text = json.dumps(numbers)

@@ -87,9 +87,9 @@ class TunaTest:
         return True
 
     def draw(self, key: jax.Array) -> Any:
-        """The uniform of the test, the first block of arrivals, and a key for more."""
-        uniform_key, block_key, more_key = jax.random.split(key, 3)
-        return -jax.random.exponential(uniform_key), self._arrivals(block_key), more_key
+        """The uniform of the test, and a key for the arrivals: how many are needed depends on the two positions."""
+        uniform_key, arrivals_key = jax.random.split(key)
+        return -jax.random.exponential(uniform_key), arrivals_key
 
     def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
         away = self.reference.away(position)
@@ -101,7 +101,7 @@ class TunaTest:
 
     def decide(self, target: Target, draws: Any, memory: TunaMemory, proposed: trees.PyTree, work: jax.Array) -> Decision:
         posterior = _with_data(target)
-        log_uniform, first, more_key = draws
+        log_uniform, arrivals_key = draws
         there = self.remember(target, proposed)
         size = self._magnitude(memory, there)
         needed = self.total * size  # C M
@@ -112,14 +112,12 @@ class TunaTest:
         scans = ~(rate < self.most)
         rate = jnp.where(scans, 0.0, rate)
 
-        def look(count: Count, arrivals: Arrivals) -> Count:
+        def look(count: Count) -> Count:
+            arrivals = self._arrivals(jax.random.fold_in(arrivals_key, count.num_blocks))
             return self._look(posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals)
 
-        def more(count: Count) -> Count:
-            return look(count, self._arrivals(jax.random.fold_in(more_key, count.num_blocks)))
-
         begin = Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
-        count = jax.lax.while_loop(lambda count: count.time < rate, more, look(begin, first))
+        count = jax.lax.while_loop(lambda count: count.time < rate, look, begin)
         # log a = rho + [log prior + T](theta*) - [log prior + T](theta) + the arrivals' part
         few = work + memory.energy - there.energy + count.log_ratio
         log_ratio = jnp.where(scans, work + _scan(posterior, memory.position, proposed, scans), few)
@@ -190,10 +188,12 @@ def _scan(target: Posterior, position: trees.PyTree, proposed: trees.PyTree, sca
 
     def visit(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
         index, total = carry
+        # tied to the index, because the compiler would move work that does not change out of the loop, and do it always
+        here, there, index = jax.lax.optimization_barrier((position, proposed, index))
         first = index * length
         start = jnp.minimum(first, target.num_examples - length)
         rows = chunks.rows_at(target.data, start, length)
-        differences = target.log_likelihoods(proposed, rows) - target.log_likelihoods(position, rows)
+        differences = target.log_likelihoods(there, rows) - target.log_likelihoods(here, rows)
         return index + 1, add_to(total, jnp.where(start + jnp.arange(length) >= first, differences, 0.0))
 
     _, total = jax.lax.while_loop(lambda carry: scans & (carry[0] < num_chunks), visit, (jnp.int32(0), zero()))

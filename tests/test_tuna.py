@@ -1,0 +1,142 @@
+"""The exact test on a few examples: exact draws stay exact however loose the bounds, and planted bugs are seen."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exact_target import exact_draws, features, log_likelihood, log_prior, move
+from exact_target import target as plain_target
+from false_alarms import PLANTED, worst
+
+import amagold
+from amagold import acceptance, gradients
+from amagold.acceptance.alias import alias_table
+from amagold.acceptance.remainders import remainder_differences
+from amagold.target.bounds import LinearBounds
+
+CENTER = np.array([0.1, 0.5], np.float32)
+NUM_CHAINS = 30_000
+
+
+def predictor(position, example):
+    return jnp.dot(example[0], position)
+
+
+def outcome(z, example):
+    return example[1] * z - jnp.exp(z)
+
+
+# of exp(z) - y z: the slope is below exp(z) + y, the others are exp(z) = exp(z_ref) exp(z - z_ref)
+BOUNDS = LinearBounds(predictor, outcome, (2.0, 1.0, 1.0), lambda z, example: jnp.maximum(jnp.exp(z), example[1]), growth=1.0)
+
+
+def target():
+    data = plain_target().data
+    return amagold.Posterior(log_likelihood, log_prior, data, bounds=BOUNDS)
+
+
+def sampler_with(test, resample_momentum=True):
+    return amagold.amagold(
+        target(),
+        step_size=0.1,
+        friction=0.3,
+        num_steps=3,
+        gradient=gradients.control_variate(2, 2, center=CENTER),
+        acceptance=test,
+        resample_momentum=resample_momentum,
+    )
+
+
+def moved(sampler, seed=1, num_chains=NUM_CHAINS):
+    draws = exact_draws(200_000)[:num_chains]
+    _, states, info = move(sampler, draws, 5, seed)
+    return worst(np.asarray(features(states.position) - features(jnp.asarray(draws)))), info
+
+
+@pytest.mark.parametrize(
+    ("order", "resample_momentum"),
+    [(2, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1, True), (1, False), (2, True)))],
+)
+def test_exact_draws_stay_exact(order, resample_momentum):
+    found, info = moved(sampler_with(acceptance.tuna(order, block_size=16, most=400.0), resample_momentum))
+    counts = np.asarray(info.num_energy_examples)
+    assert 0.2 < float(info.acceptance_rate.mean()) < 0.999
+    assert int(info.broken_bound.max()) == -1
+    assert np.mean(counts > 16) > 0.01, "some tests take more than one block"
+    assert np.mean(counts != 8) > 0.5, "most tests do not look at all data"
+    assert found < 1.0
+
+
+@pytest.mark.slow
+def test_the_scan_takes_over_exactly():
+    found, info = moved(sampler_with(acceptance.tuna(2, block_size=8, most=4.0)))
+    share = float(jnp.mean(info.num_energy_examples == 8))
+    assert 0.05 < share < 0.95, "both ways are taken"
+    assert found < 1.0
+
+
+def planted(change):
+    """The exact sampler with one thing changed in its test."""
+    sampler = sampler_with(acceptance.tuna(1, block_size=16, most=400.0))
+    return dataclasses.replace(sampler, acceptance=change(sampler.acceptance))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda test: dataclasses.replace(test, total=test.total / 2.0),  # half as many arrivals as the weights need
+        lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0),  # bounds too small, and clipped
+    ],
+    ids=["rate halved", "bounds too small"],
+)
+def test_planted_bugs_are_seen(change):
+    assert moved(planted(change), num_chains=150_000)[0] > PLANTED
+
+
+def test_a_broken_bound_stops_the_run_and_names_the_example():
+    sampler = planted(lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0))
+    with pytest.raises(ValueError, match=r"example [0-7] broke its bound in chain"):
+        amagold.run_chains(sampler, jax.random.key(0), exact_draws(200_000)[:64], 50)
+
+
+def test_the_alias_table_has_the_weights():
+    weights = np.random.default_rng(0).standard_cauchy(1000) ** 2 + 1e-3
+    table = alias_table(weights)
+    probability = np.asarray(table.probability, np.float64)
+    mass = probability.copy()
+    np.add.at(mass, np.asarray(table.alias), 1.0 - probability)
+    np.testing.assert_allclose(mass / 1000, weights / weights.sum(), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.05, 3.0])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_remainders_are_precise_however_small(order, size):
+    generator = np.random.default_rng(1)
+    X, y = generator.normal(size=(50, 3)).astype(np.float32), generator.random(50) < 0.5
+    posterior = amagold.models.logistic(X, y, intercept=False)
+    center, here, there = (scale * generator.normal(size=3).astype(np.float32) for scale in (1.0, size, size))
+    bound = acceptance.tuna(order, center=center, block_size=8).bind(posterior)
+    found = remainder_differences(bound.bounds, bound.reference, order, center + here, center + there, posterior.data)
+
+    def remainder(away):
+        sign, z = np.where(y, 1.0, -1.0), X.astype(np.float64) @ center.astype(np.float64)
+        step = X.astype(np.float64) @ away.astype(np.float64)
+        p = 1.0 / (1.0 + np.exp(-sign * z))
+        value = np.logaddexp(0.0, -sign * (z + step)) - np.logaddexp(0.0, -sign * z)
+        return value - (order > 0) * (-(1.0 - p) * sign * step) - (order > 1) * 0.5 * p * (1.0 - p) * step**2
+
+    # in float32 the positions themselves are rounded, so the steps are taken as they are there
+    wanted = remainder((center + there) - center) - remainder((center + here) - center)
+    np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3 * np.abs(wanted).max())
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="order must be 0, 1 or 2"):
+        acceptance.tuna(3)
+    with pytest.raises(ValueError, match="bounds must be known"):
+        amagold.amagold(plain_target(), step_size=0.1, acceptance=acceptance.tuna(center=CENTER))
+    with pytest.raises(ValueError, match="needs a target with data"):
+        amagold.amagold(amagold.models.double_well(), step_size=0.1, acceptance=acceptance.tuna())
