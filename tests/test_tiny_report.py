@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from browser import look_at
 
 from amagold.cli import main
@@ -10,22 +9,7 @@ from amagold.paper.item import judge
 from amagold.paper.items import MODULES, items_named
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """What `amagold reproduce --preset tiny` leaves; a claim may fail at this size."""
-    folder = tmp_path_factory.mktemp("tiny")
-    assert main(["reproduce", "--preset", "tiny", "--output", str(folder)]) in (0, 1)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def found(folder):
-    return json.loads((folder / "numbers.json").read_text())["items"]
-
-
-@pytest.mark.xdist_group("tiny report")
-@pytest.mark.parametrize("name", MODULES)
-def test_the_item_is_whole(name, folder, found):
+def check_item(name, folder, found):
     (item,) = items_named([name])
     assert "unavailable" not in found[name]
     verdict = judge(item, found[name]["numbers"])
@@ -39,20 +23,22 @@ def test_the_item_is_whole(name, folder, found):
     assert item.num_parts(item.settings["tiny"]) == len(list((folder / "parts" / name).glob("*.json")))
 
 
-@pytest.mark.xdist_group("tiny report")
-def test_the_same_command_again_computes_nothing(folder, found):
-    before = {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")}
-    assert main(["reproduce", "--preset", "tiny", "--output", str(folder)]) in (0, 1)
-    assert {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")} == before
-    again = json.loads((folder / "numbers.json").read_text())["items"]
-    assert {name: item["numbers"] for name, item in again.items()} == {name: item["numbers"] for name, item in found.items()}
+def test_every_item_and_the_page(tmp_path):
+    """One test, so that the run is made once; a claim may fail at this size."""
+    command = ["reproduce", "--preset", "tiny", "--output", str(tmp_path)]
+    assert main(command) in (0, 1)
+    found = json.loads((tmp_path / "numbers.json").read_text())["items"]
+    for name in MODULES:
+        check_item(name, tmp_path, found)
 
+    # the same command again computes nothing
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*.json")}
+    assert main(command) in (0, 1)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*.json")} == before
 
-@pytest.mark.xdist_group("tiny report")
-@pytest.mark.parametrize("width", [1200, 390])
-def test_a_browser_shows_every_figure(folder, found, width):
-    seen = look_at(folder / "report.html", width)
-    assert seen.complaints == []
-    assert len(seen.image_widths) == sum(len(item["pictures"]) for item in found.values())
-    assert min(seen.image_widths) > 0
-    assert seen.overflow <= 0, "the page scrolls sideways"
+    for width in (1200, 390):
+        seen = look_at(tmp_path / "report.html", width)
+        assert seen.complaints == []
+        assert len(seen.image_widths) == sum(len(item["pictures"]) for item in found.values())
+        assert min(seen.image_widths) > 0
+        assert seen.overflow <= 0, "the page scrolls sideways"
