@@ -63,6 +63,7 @@ def test_stein_sees_a_wrong_variance():
     assert wrong > 2.0 * right
 
 
+@pytest.mark.slow
 def test_stein_sees_the_bias_of_sghmc():
     target = amagold.models.double_well()
     settings = dict(friction=0.25, num_steps=10, gradient=amagold.gradients.noisy(1.5))

@@ -150,6 +150,7 @@ def test_the_full_batch_is_best_for_a_regression_that_whitens_well():
     assert "Minibatches would not help" in str(plan)
 
 
+@pytest.mark.slow
 def test_batches_without_repetition_are_predicted():
     target = synthetic()
     mode, curvature, plan = planned(target)
@@ -161,6 +162,7 @@ def test_batches_without_repetition_are_predicted():
         assert abs(measured(target, mode, curvature, variant) - expected) < 0.06, kind
 
 
+@pytest.mark.slow
 def test_minibatches_are_best_where_their_noise_is_small():
     target = overstated_noise()
     mode, curvature, plan = planned(target)
@@ -211,6 +213,7 @@ def test_targets_without_data():
     assert np.all(np.isfinite(rough.initial_mass(curvature)))
 
 
+@pytest.mark.slow
 def test_many_parameters_take_a_diagonal_mass():
     target = amagold.Density(lambda at: -0.5 * jnp.sum(jnp.linspace(1.0, 100.0, 300) * at**2))
     mode, curvature, plan = planned(target, np.full(300, 0.1))

@@ -71,6 +71,7 @@ def test_one_and_two_devices_use_the_same_random_numbers():
     np.testing.assert_allclose(two.position[:3], three_chains.position, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_large_noise_is_drawn_late(monkeypatch):
     sampler = SAMPLERS["amagold noisy"](TARGETS["vector"][0], 0.1)
     states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))

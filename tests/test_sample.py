@@ -150,6 +150,7 @@ def test_a_biased_sampler_is_labelled():
 
 
 @few_draws
+@pytest.mark.slow
 def test_draws_follow_the_double_well():
     """Means over independent chains that start from one point; the planted twin keeps the warm-up's first draws."""
     moments = double_well_moments()
