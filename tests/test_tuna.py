@@ -140,3 +140,13 @@ def test_what_cannot_be_is_refused():
         amagold.amagold(plain_target(), step_size=0.1, acceptance=acceptance.tuna(center=CENTER))
     with pytest.raises(ValueError, match="needs a target with data"):
         amagold.amagold(amagold.models.double_well(), step_size=0.1, acceptance=acceptance.tuna())
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_run_records_how_many_examples_each_test_saw(tmp_path):
+    sampler = sampler_with(acceptance.tuna(2, block_size=8, most=400.0))
+    run = amagold.sample(sampler, 50, 0, 2, init=CENTER, store=tmp_path / "run.zarr", progress=False)
+    counts = run.sample_stats["num_energy_examples"].to_numpy()
+    assert counts.shape == (2, 50)
+    assert len(np.unique(counts)) > 3
+    assert amagold.load(tmp_path / "run.zarr").sample_stats["num_energy_examples"].equals(run.sample_stats["num_energy_examples"])

@@ -29,7 +29,7 @@ from amagold.acceptance.remainders import remainder_differences
 from amagold.energy import chunks
 from amagold.energy.precise import add_to, subtract, zero
 from amagold.mode.reference import Reference
-from amagold.target import Posterior, Target
+from amagold.target import Posterior, Target, with_data
 from amagold.target.bounds import LinearBounds
 
 ROUNDING = 1e-3  # by which a remainder may seem to exceed its bound
@@ -66,6 +66,10 @@ class Count(NamedTuple):
 class TunaTest:
     """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
 
+    label = "exact"
+    uses_work = True
+    is_count_fixed = False  # how many examples a test looks at is in its decision
+
     order: int
     block_size: int
     bounds: LinearBounds
@@ -77,14 +81,6 @@ class TunaTest:
     table: AliasTable
     spread: jax.Array  # kappa = max(1, spread C M)
     most: jax.Array  # arrivals above which all data are looked at instead
-
-    @property
-    def label(self) -> str:
-        return "exact"
-
-    @property
-    def uses_work(self) -> bool:
-        return True
 
     def draw(self, key: jax.Array) -> Any:
         """The uniform of the test, and a key for the arrivals: how many are needed depends on the two positions."""
@@ -201,6 +197,4 @@ def _scan(target: Posterior, position: trees.PyTree, proposed: trees.PyTree, sca
 
 
 def _with_data(target: Target) -> Posterior:
-    if not isinstance(target, Posterior):
-        raise ValueError("acceptance.tuna needs a target with data (amagold.Posterior), got a Density; use acceptance.full()")
-    return target
+    return with_data(target, "acceptance.tuna", "use acceptance.full()")

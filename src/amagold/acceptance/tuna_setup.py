@@ -16,7 +16,7 @@ from amagold.acceptance.remainders import remainder_differences
 from amagold.acceptance.tuna import TunaTest
 from amagold.energy import chunks
 from amagold.mode.reference import Reference, reference_of
-from amagold.target import Posterior, Target, checks
+from amagold.target import Posterior, Target, checks, with_data
 from amagold.target.bounds import LinearBounds
 
 NUM_PAIRS, NUM_ROWS = 64, 256  # that the typical share of the bounds is measured from
@@ -33,18 +33,9 @@ class Tuna:
     bounds: LinearBounds | None
     most: float | None
 
-    @property
-    def label(self) -> str:
-        return "exact"
-
-    @property
-    def uses_work(self) -> bool:
-        return True
-
     def bind(self, target: Target, reference: Reference | None = None) -> TunaTest:
         """The test for a target: passes over the data for the reference, unless the gradient has one, and for the bounds."""
-        if not isinstance(target, Posterior):
-            raise ValueError("acceptance.tuna needs a target with data (amagold.Posterior), got a Density; use acceptance.full()")
+        target = with_data(target, "acceptance.tuna", "use acceptance.full()")
         bounds = self.bounds or target.bounds
         if bounds is None:
             raise ValueError(
@@ -63,7 +54,6 @@ class Tuna:
         whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
         norms, scales = _norms(target, reference.position, whitening, bounds)
         weights = np.asarray(scales, np.float64) * np.asarray(norms, np.float64) ** (self.order + 1)
-        # an example that the bound says cannot matter is never drawn, but its slot must exist
         test = TunaTest(
             order=self.order,
             block_size=self.block_size,
@@ -73,6 +63,7 @@ class Tuna:
             weights=jnp.asarray(weights, jnp.float32),
             total=jnp.float32(weights.sum()),
             largest=norms.max(),
+            # an example that the bound says cannot matter is never drawn, but its slot must exist
             table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
             spread=jnp.float32(0.0),
             most=jnp.float32(target.num_examples if self.most is None else self.most),

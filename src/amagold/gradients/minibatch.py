@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.batches import Plan, plan_by_name
 from amagold.batches.plans import External
-from amagold.target import Posterior, Target, checks
+from amagold.target import Posterior, Target, checks, with_data
 
 
 @trees.record(static=("batch_size", "plan"))
@@ -73,6 +73,4 @@ def minibatch(batch_size: int, plan: str | Any = "iid") -> Minibatch:
 
 
 def _with_data(target: Target) -> Posterior:
-    if not isinstance(target, Posterior):
-        raise ValueError("batch_size needs a target with data (amagold.Posterior), got a Density; use gradients.full() or .noisy()")
-    return target
+    return with_data(target, "batch_size", "use gradients.full() or .noisy()")

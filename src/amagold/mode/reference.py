@@ -10,7 +10,7 @@ from amagold import trees
 from amagold.energy import chunks
 from amagold.energy.precise import Wide, add_each, zeros_like
 from amagold.mode.search import find_mode
-from amagold.target import Posterior, Target
+from amagold.target import Posterior, Target, with_data
 
 DENSE_PARAMETERS = 4096  # up to this many the Hessian is kept whole: 64 MiB
 
@@ -42,16 +42,15 @@ class Reference:
 
 def reference_at(target: Target, position: trees.PyTree, order: int) -> Reference:
     """The reference at a position: one pass over the data for the gradient, and for order 2 one for the Hessian."""
-    if not isinstance(target, Posterior):
-        raise ValueError("control variates need a target with data (amagold.Posterior), got a Density; use gradients.full()")
+    posterior = with_data(target, "a reference", "use gradients.full() and acceptance.full()")
     position = trees.as_position(position)
-    target.check(position)
+    posterior.check(position)
     if order == 2 and trees.size(position) > DENSE_PARAMETERS:
         raise ValueError(
             f"order must be 1 for more than {DENSE_PARAMETERS:,} parameters, got order 2 with {trees.size(position):,}: the Hessian is "
             "kept whole; use order=1"
         )
-    gradient, hessian = _summed(target, position, order)
+    gradient, hessian = _summed(posterior, position, order)
     if not bool(trees.all_finite((gradient, hessian))):
         raise ValueError("center must have finite derivatives of the log likelihood, got some that are not; choose another center")
     return Reference(position, gradient, hessian)

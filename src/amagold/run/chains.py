@@ -84,6 +84,7 @@ def run_chains(
 
     for latest, kept in run_chunks(sampler, run_key, states, num_burn_in, thin=thin, chunk_bytes=chunk_bytes):
         states = jax.block_until_ready(latest)
+        check_bounds(kept.info)
         tell(kept)
     pieces: list[Kept] = []
     first = num_burn_in * thin

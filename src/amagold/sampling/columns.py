@@ -35,14 +35,20 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
         left_out |= {"energy_error"}
     if not jax.tree.leaves(jax.eval_shape(lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)), position)):
         left_out |= {"energy"}
+    constant = CONSTANT if counts_alike(sampler) else CONSTANT - {"num_energy_examples"}
     groups = {
         "posterior": describe(position),
-        "sample_stats": {name: Variable((), kind, name in CONSTANT) for name, kind in STATISTICS.items() if name not in left_out},
+        "sample_stats": {name: Variable((), kind, name in constant) for name, kind in STATISTICS.items() if name not in left_out},
         "warmup_sample_stats": {name: Variable((), kind) for name, kind in WARMUP_STATISTICS.items() if name not in left_out},
     }
     if keeps_warmup:
         groups["warmup_posterior"] = describe(position)
     return groups
+
+
+def counts_alike(sampler: Sampler) -> bool:
+    """Whether every test looks at the same number of examples."""
+    return getattr(sampler.acceptance, "is_count_fixed", True)
 
 
 def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[str, Any]:
@@ -51,8 +57,9 @@ def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[st
         "n_steps": sampler.num_steps * thin,
         # counted here, because sums over many transitions outgrow the device's 32 bits
         "num_gradient_examples": thin * sampler.num_gradients(position) * sampler.gradient.num_examples(sampler.target),
-        "num_energy_examples": thin * sampler.acceptance.num_examples(sampler.target),
     }
+    if counts_alike(sampler):
+        constants["num_energy_examples"] = thin * sampler.acceptance.num_examples(sampler.target)
     step_size = number(sampler, "step_size")
     return constants if step_size is None else constants | {"step_size": step_size}
 
@@ -66,6 +73,8 @@ def columns_of(kept: Kept, sampler: Sampler, constants: dict[str, Any]) -> dict[
         "accepted": info.is_accepted,
         "diverging": info.is_divergent,
     }
+    if not counts_alike(sampler):
+        stats["num_energy_examples"] = info.num_energy_examples
     if sampler.acceptance.uses_work:
         stats["energy_error"] = -np.asarray(info.log_ratio)
     if jax.tree.leaves(kept.energy):

@@ -2,8 +2,8 @@
 
 from amagold.target.bounds import LinearBounds
 from amagold.target.density import Density
-from amagold.target.posterior import Posterior
+from amagold.target.posterior import Posterior, with_data
 
 Target = Posterior | Density
 
-__all__ = ["Density", "LinearBounds", "Posterior", "Target"]
+__all__ = ["Density", "LinearBounds", "Posterior", "Target", "with_data"]

@@ -63,6 +63,13 @@ class Posterior:
         return jnp.bool_(True) if self.domain is None else self.domain(position)
 
 
+def with_data(target: object, who: str, instead: str) -> Posterior:
+    """The target, if it has data; else an error that says who needs it and what to use instead."""
+    if not isinstance(target, Posterior):
+        raise ValueError(f"{who} needs a target with data (amagold.Posterior), got a {type(target).__name__}; {instead}")
+    return target
+
+
 def check_data(data: trees.PyTree) -> None:
     """Raise unless the data is a pytree of finite arrays with one common leading axis."""
     leaves = jax.tree_util.tree_leaves_with_path(data)

@@ -9,14 +9,13 @@ import numpy as np
 
 from amagold import trees
 from amagold.gradients import minibatch
-from amagold.target import Posterior, Target
+from amagold.target import Posterior, Target, with_data
 from amagold.warmup.settings import SgdBurnIn
 
 
 def descend(target: Target, positions: trees.PyTree, key: jax.Array, settings: SgdBurnIn) -> trees.PyTree:
     """Positions of all chains after `num_epochs` passes, each chain with its own shuffles."""
-    if not isinstance(target, Posterior):
-        raise ValueError("sgd needs a target with data (amagold.Posterior), got a Density; leave it out")
+    target = with_data(target, "sgd", "leave it out")
     minibatch(settings.batch_size).check(target, 1)
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     positions = trees.as_position(positions)
