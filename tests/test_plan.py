@@ -112,7 +112,7 @@ def test_noise_variance_is_the_sum_over_all_pairs_of_steps(plan, num_steps):
 def test_measured_noise_is_the_gradient_variance():
     target = heart()
     positions = jnp.stack([jnp.zeros(14), jnp.full(14, 0.2)])
-    noise = measure_noise(target, positions, jax.random.key(0))
+    noise = measure_noise(target, positions, jax.random.key(0))[None]
     mass = np.linspace(1.0, 2.0, 14)
     expected = [
         amagold.gradient_variance(target, gradients.minibatch(16), position, jax.random.key(1), mass, 2000) for position in positions

@@ -68,7 +68,16 @@ def row_numbers(key: jax.Array, shape: tuple[int, ...], num_examples: int) -> ja
 
     One word each and no division, which makes it several times faster than `jax.random.randint`.
     """
-    bits = jax.random.bits(key, shape, jnp.uint32)
+    return scaled(jax.random.bits(key, shape, jnp.uint32), num_examples)
+
+
+def unit(bits: jax.Array) -> jax.Array:
+    """Uniform numbers in [0, 1) from 32 random bits each."""
+    return (bits >> 8).astype(jnp.float32) * jnp.float32(2.0**-24)
+
+
+def scaled(bits: jax.Array, num_examples: int) -> jax.Array:
+    """Uniform whole numbers below `num_examples` from 32 random bits each."""
     low, high = bits & 0xFFFF, bits >> 16
     count_low, count_high = jnp.uint32(num_examples & 0xFFFF), jnp.uint32(num_examples >> 16)
     # schoolbook product of two 32-bit numbers in 16-bit digits, keeping the upper half

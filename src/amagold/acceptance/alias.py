@@ -15,10 +15,14 @@ class AliasTable:
     probability: jax.Array
     alias: jax.Array
 
+    @property
+    def size(self) -> int:
+        return self.probability.shape[0]
+
     def draw(self, key: jax.Array, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
         """What `pick` needs for independent examples: slots and uniform numbers."""
         slot_key, keep_key = jax.random.split(key)
-        return row_numbers(slot_key, shape, self.probability.shape[0]), jax.random.uniform(keep_key, shape)
+        return row_numbers(slot_key, shape, self.size), jax.random.uniform(keep_key, shape)
 
     def pick(self, slots: jax.Array, uniforms: jax.Array) -> jax.Array:
         kept = uniforms < self.probability.at[slots].get(mode="promise_in_bounds")

@@ -29,6 +29,7 @@ from amagold.acceptance.remainders import remainder_differences
 from amagold.energy import chunks
 from amagold.energy.precise import add_to, subtract, zero
 from amagold.mode.reference import Reference
+from amagold.randomness import scaled, unit
 from amagold.target import Posterior, Target, with_data
 from amagold.target.bounds import LinearBounds
 
@@ -80,6 +81,8 @@ class TunaTest:
     largest: jax.Array  # of the a_i
     table: AliasTable
     spread: jax.Array  # kappa = max(1, spread C M)
+    noise: jax.Array  # the variance that the draws of examples bring to log a
+    typical: jax.Array  # examples that a test of a posterior near its Laplace approximation looks at
     most: jax.Array  # arrivals above which all data are looked at instead
 
     def draw(self, key: jax.Array) -> Any:
@@ -133,10 +136,9 @@ class TunaTest:
         return self.bounds.magnitude(self.order, distance, reach, other, self.largest)
 
     def _arrivals(self, key: jax.Array) -> Arrivals:
-        gap_key, pick_key, keep_key = jax.random.split(key, 3)
-        shape = (self.block_size,)
-        gaps = jax.random.exponential(gap_key, shape)
-        return Arrivals(gaps, *self.table.draw(pick_key, shape), jax.random.uniform(keep_key, shape))
+        # one call of the generator for all four, which is several times faster than four
+        gaps, slots, uniforms, keeps = jax.random.bits(key, (4, self.block_size), jnp.uint32)
+        return Arrivals(-jnp.log1p(-unit(gaps)), scaled(slots, self.table.size), unit(uniforms), unit(keeps))
 
     def _look(
         self,

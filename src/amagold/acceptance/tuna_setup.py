@@ -15,6 +15,7 @@ from amagold.acceptance.alias import alias_table
 from amagold.acceptance.remainders import remainder_differences
 from amagold.acceptance.tuna import TunaTest
 from amagold.energy import chunks
+from amagold.mode.derivatives import whole_hessian
 from amagold.mode.reference import Reference, reference_of
 from amagold.target import Posterior, Target, checks, with_data
 from amagold.target.bounds import LinearBounds
@@ -43,10 +44,9 @@ class Tuna:
                 "use one of amagold.models, or acceptance.full()"
             )
         if reference is None or reference.hessian is None or self.center is not None:
-            reference = reference_of(target, self.center, 2)
-        hessian = _whole_hessian(target, reference)
+            reference = reference_of(target, reference.position if self.center is None and reference is not None else self.center, 2)
         try:
-            factor = np.linalg.cholesky(np.asarray(hessian, np.float64))
+            factor = np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
         except np.linalg.LinAlgError:
             raise ValueError(
                 "center must be a mode for acceptance.tuna, but the energy does not curve upwards there; give another"
@@ -66,10 +66,16 @@ class Tuna:
             # an example that the bound says cannot matter is never drawn, but its slot must exist
             table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
             spread=jnp.float32(0.0),
+            noise=jnp.float32(self.noise),
+            typical=jnp.float32(0.0),
             most=jnp.float32(target.num_examples if self.most is None else self.most),
         )
         # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then has variance v
-        return dataclasses.replace(test, spread=_typical_share(target, test, whitening) / self.noise)
+        share, needed = _typical(target, test, whitening)
+        spread = share / self.noise
+        # kappa C M, or all data
+        typical = jnp.mean(jnp.minimum(jnp.maximum(1.0, spread * needed) * needed, test.most))
+        return dataclasses.replace(test, spread=spread, typical=typical)
 
 
 def tuna(
@@ -96,14 +102,6 @@ def tuna(
     checks.whole_number("block_size", block_size, at_least=1, remedy="give the arrivals looked at together; 32 is usual")
     checks.number("noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little")
     return Tuna(int(order), None if center is None else trees.as_position(center), int(block_size), float(noise), bounds, most)
-
-
-def _whole_hessian(target: Posterior, reference: Reference) -> jax.Array:
-    """Of the whole energy: that of the likelihood is kept, the prior's is added."""
-    assert reference.hessian is not None
-    flat = trees.flatten(reference.position)
-    prior = jax.hessian(lambda at: -target.log_prior(trees.unflatten_like(at, reference.position)))(flat)
-    return reference.hessian + prior
 
 
 @partial(jax.jit, static_argnames=("bounds",))
@@ -134,26 +132,24 @@ def _norms(target: Posterior, position: trees.PyTree, whitening: jax.Array, boun
     return chunks.fold(target, position, visit, (nothing, nothing), chunk_size)
 
 
-def _typical_share(target: Posterior, test: TunaTest, whitening: jax.Array) -> jax.Array:
-    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation."""
+@jax.jit
+def _typical(target: Posterior, test: TunaTest, whitening: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation, and the C M."""
     like = test.reference.position
 
-    @jax.jit
-    def measure(target: Posterior, test: TunaTest) -> jax.Array:
-        def one(key: jax.Array) -> jax.Array:
-            place_key, turn_key, row_key = jax.random.split(key, 3)
-            size = trees.size(like)
-            here = jax.random.normal(place_key, (size,))
-            there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
-            position, proposed = (trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like) for at in (here, there))
-            magnitude = test._magnitude(test.remember(target, position), test.remember(target, proposed))
-            examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
-            rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
-            differences = remainder_differences(test.bounds, test.reference, test.order, position, proposed, rows)
-            bounds = test.weights[examples] * magnitude
-            shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-            return jnp.mean(shares**2)
+    def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        place_key, turn_key, row_key = jax.random.split(key, 3)
+        size = trees.size(like)
+        here = jax.random.normal(place_key, (size,))
+        there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
+        position, proposed = (trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like) for at in (here, there))
+        magnitude = test._magnitude(test.remember(target, position), test.remember(target, proposed))
+        examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
+        rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
+        differences = remainder_differences(test.bounds, test.reference, test.order, position, proposed, rows)
+        bounds = test.weights[examples] * magnitude
+        shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
+        return jnp.mean(shares**2), test.total * magnitude
 
-        return jnp.mean(jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS)))
-
-    return measure(target, test)
+    shares, needed = jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS))
+    return jnp.mean(shares), needed

@@ -9,8 +9,9 @@ import numpy as np
 
 from amagold import trees
 from amagold.energy import chunks
+from amagold.mode.derivatives import derivatives_at, whole_hessian
 from amagold.mode.spectrum import Spectrum, ritz_spectrum
-from amagold.target import Posterior, Target
+from amagold.target import Density, Posterior, Target
 
 DENSE_PARAMETERS = 256  # up to this many parameters the whole Hessian is taken
 VECTORS_AT_ONCE = 16  # Hessian-vector products done together: enough for matrix products, few enough for memory
@@ -82,7 +83,7 @@ def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(np.asarray(trees.flatten(position), np.float64)))
     if trees.size(position) <= DENSE_PARAMETERS:
-        return _dense_curvature(np.asarray(_hessian(target, position), np.float64), modest)
+        return _dense_curvature(_hessian(target, position), modest)
     diagonal, error, steps = _probe(target, position)
     lanczos = Tridiagonal(*(np.asarray(part, np.float64) for part in steps))
     return _diagonal_curvature(np.asarray(diagonal, np.float64), np.asarray(error, np.float64), lanczos, modest)
@@ -131,8 +132,14 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 1e-8 * typical) if np.any(values > 0) else np.ones_like(values)
 
 
+def _hessian(target: Target, position: trees.PyTree) -> np.ndarray:
+    if isinstance(target, Posterior):
+        return whole_hessian(target, position, derivatives_at(target, position, 2).hessian)
+    return np.asarray(_rows(target, position), np.float64)
+
+
 @jax.jit
-def _hessian(target: Target, position: trees.PyTree) -> jax.Array:
+def _rows(target: Density, position: trees.PyTree) -> jax.Array:
     """Every row H e_j by a Hessian-vector product, a few at a time."""
     like = trees.flatten(position)
     return _products(target, position, jnp.eye(like.shape[0], dtype=like.dtype))

@@ -1,4 +1,4 @@
-"""The mode of the target: where chains start and where the curvature is taken."""
+"""The mode of the target: where chains start, where the curvature is taken and what control variates are about."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,8 +9,10 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.energy import chunks
 from amagold.energy.precise import Wide, add_to, subtract, zero
+from amagold.mode.newton import newton_mode
 from amagold.target import Posterior, Target, checks
 
+NEWTON_PARAMETERS = 256  # up to this many, Newton's method is tried first
 MEMORY_SIZE = 10  # past steps that L-BFGS builds its inverse Hessian from
 TRIALS = 20  # energies per line search
 STALLED = 100.0  # where rounding stops the search, a decrement up to this many tolerances still counts as the mode
@@ -48,7 +50,7 @@ class Search(NamedTuple):
 
 
 def find_mode(target: Target, position: trees.PyTree, *, max_iterations: int = 200, tolerance: float = 1e-4) -> Mode:
-    """The mode by L-BFGS over all data, visited a chunk at a time.
+    """The mode, by Newton's method for posteriors of up to 256 parameters, else or if that fails by L-BFGS; data are visited in chunks.
 
     The search stops where g . H^-1 g, twice the energy left to lose and the squared distance to the mode in posterior standard
     deviations, falls below `tolerance` per parameter. That has no units and is made of gradients, which float32 sums of many examples
@@ -57,13 +59,17 @@ def find_mode(target: Target, position: trees.PyTree, *, max_iterations: int = 2
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
       position: where to start, inside the domain.
-      max_iterations: line searches before giving up.
+      max_iterations: steps before giving up.
       tolerance: the squared distance to the mode, in standard deviations and per parameter, that will do; a draw's is 1.
     """
-    checks.whole_number("max_iterations", max_iterations, at_least=1, remedy="give the number of line searches allowed")
+    checks.whole_number("max_iterations", max_iterations, at_least=1, remedy="give the number of steps allowed")
     checks.number("tolerance", tolerance, above=0.0, remedy="give a squared distance in posterior standard deviations")
     position = trees.as_position(position)
     target.check(position)
+    if isinstance(target, Posterior) and trees.size(position) <= NEWTON_PARAMETERS and max_iterations > 1:
+        newton = newton_mode(target, position, tolerance)
+        if newton is not None:
+            return Mode(newton[0], True, newton[1])
     found, is_converged, num_iterations = _search()(target, position, max_iterations, tolerance)
     return Mode(found, bool(is_converged), int(num_iterations))
 

@@ -25,16 +25,23 @@ class Draws(NamedTuple):
 def start_chains(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> State:
     """States stacked on a leading chain axis, from positions stacked the same way."""
     positions = trees.as_position(positions)
-    num_chains = jax.tree.leaves(positions)[0].shape[0]
-    sampler.init(jax.tree.map(lambda leaf: leaf[0], positions), key)
-    _every_chain(jax.vmap(trees.all_finite)(positions), "be finite", "start it from finite numbers")
-    if sampler.target.domain is not None:
-        _every_chain(jax.vmap(sampler.target.is_inside)(positions), "lie inside the target's domain", "start it inside")
-    states = jax.jit(jax.vmap(sampler.init))(positions, jax.random.split(key, num_chains))
-    if jax.tree.leaves(states.memory):
-        finite = jax.vmap(trees.all_finite)(states.memory)
-        _every_chain(finite, "have a finite log density", "start it where the density is positive")
+    sampler.check(jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions))
+    states, is_finite, is_inside, has_density = _start(sampler, positions, key)
+    _every_chain(is_finite, "be finite", "start it from finite numbers")
+    _every_chain(is_inside, "lie inside the target's domain", "start it inside")
+    _every_chain(has_density, "have a finite log density", "start it where the density is positive")
     return states
+
+
+@jax.jit
+def _start(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+    """The states, and of each chain whether its start is finite, inside the domain, and of finite density."""
+    num_chains = jax.tree.leaves(positions)[0].shape[0]
+    states = jax.vmap(sampler.init)(positions, jax.random.split(key, num_chains))
+    has_memory = bool(jax.tree.leaves(states.memory))
+    has_density = jax.vmap(trees.all_finite)(states.memory) if has_memory else jnp.ones(num_chains, bool)
+    is_inside = jax.vmap(sampler.target.is_inside)(positions)
+    return states, jax.vmap(trees.all_finite)(positions), is_inside, has_density
 
 
 def _every_chain(is_good: jax.Array, must: str, remedy: str) -> None:

@@ -78,8 +78,7 @@ class Sampler:
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
         """The state at a position. A kept momentum starts from its stationary law if a key is given, else from zero."""
         position = trees.as_position(position)
-        self.target.check(position)
-        self.proposal.check(position)
+        self.check(position)
         momentum: trees.PyTree = ()
         if not self.resample_momentum:
             momentum = _first_momentum(self.proposal, key, position)
@@ -87,6 +86,11 @@ class Sampler:
         if trees.is_concrete(state.memory) and not all(bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)):
             raise ValueError("position must have a finite log density, got one that is not; start where the density is positive")
         return state
+
+    def check(self, position: trees.PyTree) -> None:
+        """Raise with a clear sentence when the target or the proposal does not fit positions like this one."""
+        self.target.check(position)
+        self.proposal.check(position)
 
     def step(self, key: jax.Array, state: State, batches: trees.PyTree = None) -> tuple[State, Info]:
         """One transition. `batches` is for plan="external": T batches of rows, stacked on a leading axis."""

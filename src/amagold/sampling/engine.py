@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold import trees
+from amagold.mode.reference import Reference
 from amagold.run.bounds import check_bounds
 from amagold.run.chunks import Kept, run_chunks
 from amagold.samplers import Sampler, State
@@ -44,6 +46,8 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     """Everything that the rest of the run depends on, beside the seed and the target."""
     at = reached.warmup
     arrays = pack("states", at.states) | pack("proposal", at.sampler.proposal) | pack("step", at.step) | pack("moments", at.moments)
+    # what the gradient and the test know of all data, so that both go on about the same place to the bit
+    arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
     notes = {
         "warmup_done": at.done,
         "num_steps": at.sampler.num_steps,
@@ -70,6 +74,14 @@ def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
     )
     num_drawn = checkpoint.done if checkpoint.phase == "sampling" else 0
     return Reached(at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"])
+
+
+def restore_reference(checkpoint: Checkpoint, position: trees.PyTree, order: int) -> Reference:
+    """The reference that control variates of this order are taken about."""
+    flat = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
+    square = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
+    form = Reference(position, flat, square if order == 2 else None)  # pyright: ignore[reportArgumentType]
+    return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
 
 
 def run(

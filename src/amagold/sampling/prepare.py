@@ -14,6 +14,7 @@ from amagold.sampling.settings import Settings
 from amagold.target import Density, Posterior, Target
 from amagold.warmup import adapt
 from amagold.warmup.knobs import has_knob
+from amagold.warmup.known import find_out
 from amagold.warmup.plan import Plan, make_plan
 from amagold.warmup.settings import Warmup
 from amagold.warmup.sgd import descend
@@ -76,8 +77,9 @@ def prepare(target_or_sampler: Any, settings: Settings, init: trees.PyTree, init
         return Prepared(target_or_sampler, Given.from_sampler(target_or_sampler, settings.warmup), rules, positions)
     assert mode is not None
     assert curvature is not None
-    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains)
-    sampler = plan.build(target, plan.initial_mass(curvature))
+    known = find_out(target, mode, curvature)
+    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains, known=known)
+    sampler = plan.build(target, plan.initial_mass(curvature), known)
     return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions)
 
 
@@ -86,7 +88,7 @@ def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> adapt.
     if isinstance(plan, Given):
         return adapt.make_rules(sampler, settings.num_warmup, settings.warmup)
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
-    warmup = Warmup(wanted, settings.warmup.mass or plan.mass, keep=settings.warmup.keep)
+    warmup = Warmup(wanted, settings.warmup.mass or (plan.mass if plan.adapts_mass else None), keep=settings.warmup.keep)
     rules = adapt.make_rules(sampler, settings.num_warmup, warmup)
     return rules._replace(trajectory_length=plan.trajectory_length if has_knob(sampler, "step_size") else None)
 

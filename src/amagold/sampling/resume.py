@@ -22,11 +22,12 @@ from amagold.sampling.recorder import StoreRecorder
 from amagold.sampling.result import Run
 from amagold.sampling.sample import finish
 from amagold.sampling.settings import Settings, check_max_time
-from amagold.store.checkpoint import CheckpointFolder
+from amagold.store.checkpoint import Checkpoint, CheckpointFolder
 from amagold.store.lock import Lock
 from amagold.store.zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
 from amagold.warmup import adapt
+from amagold.warmup.known import Known
 
 OTHER_DATA, OTHER_TARGET = "the data fingerprint changed", "another target"
 SAME_ENERGY = 1e-3  # relative: energies further apart than this come from another target
@@ -53,13 +54,14 @@ def resume(
         try:
             store, description = open_store(folder)
             settings, plan, position = description
-            sampler = _same_sampler(target_or_sampler, plan, settings)
+            _check_sampler(target_or_sampler, plan, settings)
             _check_positions(target, position)
             changes = _changes(store, target)
             if store.attributes["is_complete"] and not _damage(store):
                 warn(changes, depth=1)
                 return load(folder)
-            reached, problems = _restore(store, sampler, description, init)
+            reached, problems = _restore(store, target_or_sampler, description, init)
+            sampler = reached.sampler
             problems += changes
             if not _has_same_energy(reached):
                 problems.append(
@@ -96,8 +98,8 @@ def _damage(store: ZarrStore) -> dict[str, tuple[int, str]]:
     return {group: damage for group, damage in found.items() if damage is not None}
 
 
-def _same_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Sampler:
-    """The sampler of the run, before warm-up; raises when another one was given."""
+def _check_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> None:
+    """Raise when it is not what the run was begun with."""
     if isinstance(plan, Given):
         if not isinstance(target_or_sampler, Sampler):
             raise ValueError("target_or_sampler must be the sampler that began this run, got a target alone; build the sampler again")
@@ -109,17 +111,23 @@ def _same_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Samp
                 f"target_or_sampler must be the sampler that began this run, but its {name} is {given.to_json()[name]} where the run has "
                 f"{plan.to_json()[name]}; pass the same one"
             )
-        return target_or_sampler
-    if isinstance(target_or_sampler, Sampler):
+    elif isinstance(target_or_sampler, Sampler):
         raise ValueError(
             "target_or_sampler must be the target that began this run, got a sampler; the run planned its own: pass the target"
         )
+
+
+def _built(target_or_sampler: Any, plan: Any, checkpoint: Checkpoint, position: trees.PyTree) -> Sampler:
+    """The sampler of the run, before warm-up."""
+    if isinstance(target_or_sampler, Sampler):
+        return target_or_sampler
+    known = Known() if plan.order is None else Known(engine.restore_reference(checkpoint, position, plan.order))
     # any mass of the planned form: its values come from the checkpoint
     size = plan.num_parameters
-    return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size))
+    return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), known)
 
 
-def _restore(store: ZarrStore, sampler: Sampler, description: Description, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
+def _restore(store: ZarrStore, target_or_sampler: Any, description: Description, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
     """Where the last good checkpoint was, before any damage, and what was found wrong."""
     damages = _damage(store)
     problems = [f"damaged draws: {reason}; they are made again" for _, reason in damages.values()]
@@ -137,16 +145,23 @@ def _restore(store: ZarrStore, sampler: Sampler, description: Description, init:
         )
     for group in store.groups:
         store.clear_damage(group)
-    return engine.restore(checkpoint, _form(sampler, description, init)), problems
+    position = _position(target_of(target_or_sampler), description, init)
+    sampler = _built(target_or_sampler, description.plan, checkpoint, position)
+    return engine.restore(checkpoint, _form(sampler, description, position)), problems
 
 
-def _form(sampler: Sampler, description: Description, init: trees.PyTree) -> adapt.Progress:
-    """A warm-up that has not begun, with zeros for values: what is saved fits into it."""
-    settings, plan, position = description
-    if position is None:
-        position = sampler.target.init if init is None else trees.as_position(init)
-    if position is None:
+def _position(target: Target, description: Description, init: trees.PyTree) -> trees.PyTree:
+    """Something of the form of a position."""
+    if description.position is not None:
+        return description.position
+    if init is None and target.init is None:
         raise ValueError("init must be given, because this run's positions are of a class of your own; pass any position of the target")
+    return target.init if init is None else trees.as_position(init)
+
+
+def _form(sampler: Sampler, description: Description, position: trees.PyTree) -> adapt.Progress:
+    """A warm-up that has not begun, with zeros for values: what is saved fits into it."""
+    settings, plan, _ = description
     num_chains = settings.num_chains
     stacked = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((num_chains, *leaf.shape), leaf.dtype), position)
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), num_chains))

@@ -1,6 +1,7 @@
 """One way to sample, and what it is predicted to bring and to cost."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +23,7 @@ NUM_STEP_SIZES = 130
 class Candidate:
     """One gradient, batch and trajectory with its best step size, and the figures predicted for it."""
 
-    gradient: str  # "full" or "minibatch"
+    gradient: str  # "full", "minibatch" or "control variate"
     batch_plan: str | None
     batch_size: int | None
     mass: str
@@ -34,11 +35,22 @@ class Candidate:
     gradient_share: float  # of the cost
     ess_per_transition: float
     cost_per_transition: float  # in evaluations of one example
+    order: int | None = None  # of the control variates
+    test: str = "full"  # or "tuna": exact on a few examples
+    test_examples: float = 0.0  # that a test is expected to look at
 
     @property
     def cost_per_draw(self) -> float:
         """The cost of one effective draw."""
         return self.cost_per_transition / self.ess_per_transition
+
+
+@dataclass(frozen=True)
+class FewExamples:
+    """What the exact test on a few examples is expected to look at, and the variance that it adds to log a."""
+
+    examples: float
+    variance: float
 
 
 @dataclass(frozen=True)
@@ -49,26 +61,35 @@ class Setting:
     spectrum: Spectrum
     noise: np.ndarray | None  # of one example's gradient along each direction; None for a target without data
     costs: Costs
+    controlled: Mapping[int, np.ndarray] = field(default_factory=dict)  # the same noise with control variates of an order
+    few: FewExamples | None = None
 
-    def candidate(self, num_steps: int, batch_plan: str | None = None, batch_size: int | None = None) -> Candidate | None:
+    def candidate(
+        self, num_steps: int, batch_plan: str | None = None, batch_size: int | None = None, order: int | None = None, test: str = "full"
+    ) -> Candidate | None:
         """The candidate with its best step size; None where no step size is usable."""
+        of_one = self.noise if order is None else self.controlled[order]
         fastest = float(self.spectrum.eigenvalues.max())
         # the largest stable step is 2 / sqrt(lambda_max)
         step_sizes = 2.0 / np.sqrt(fastest) * RATIO ** -np.arange(NUM_STEP_SIZES - 1, -2 * NEIGHBOURS, -1.0)
         discretisation = discretisation_variance(self.spectrum, step_sizes, num_steps)
         noise = np.zeros_like(step_sizes)
-        if batch_plan is not None and batch_size is not None and self.noise is not None:
+        if batch_plan is not None and batch_size is not None and of_one is not None:
             noise = noise_variance(
-                self.noise, self.spectrum, step_sizes, num_steps, FRICTION_SHARE, batch_plan, batch_size, self.costs.num_examples
+                of_one, self.spectrum, step_sizes, num_steps, FRICTION_SHARE, batch_plan, batch_size, self.costs.num_examples
             )
         # a resonance may hide the error of a larger step, and adaptation climbs no valley: the worst of all smaller steps counts
-        total = np.maximum.accumulate(np.nan_to_num(noise, nan=np.inf) + discretisation)
+        drawn = self.few.variance if test == "tuna" and self.few is not None else 0.0
+        total = np.maximum.accumulate(np.nan_to_num(noise, nan=np.inf) + discretisation) + drawn
         acceptance = acceptance_from(total)
 
-        gradients, test = self.costs.gradients(batch_size, num_steps, self.mass), self.costs.test(batch_plan)
-        share = gradients / (gradients + test)
-        lowest = FULL_BATCH_ACCEPTANCE if batch_plan is None else LOWEST_ACCEPTANCE
-        if batch_plan == "iid":
+        gradients = self.costs.gradients(batch_size, num_steps, self.mass, order)
+        examples = self.few.examples if test == "tuna" and self.few is not None else float(self.costs.num_examples)
+        testing = self.costs.test(batch_plan) if test == "full" else self.costs.test_on_few(examples)
+        share = gradients / (gradients + testing)
+        # with control variates the step's size is what limits, as with the full gradient
+        lowest = FULL_BATCH_ACCEPTANCE if batch_plan is None or order is not None else LOWEST_ACCEPTANCE
+        if batch_plan == "iid" and order is None:
             # independent noise lets T and the step size trade at a fixed trajectory length, which is what this rule is for
             lowest = max(lowest, best_acceptance(share))
         ess = effective_draws(self.spectrum, step_sizes, num_steps, acceptance)
@@ -77,7 +98,7 @@ class Setting:
             return None
         best = int(np.argmax(np.where(is_allowed, ess, -np.inf)))
         return Candidate(
-            gradient="full" if batch_plan is None else "minibatch",
+            gradient="full" if batch_plan is None else "minibatch" if order is None else "control variate",
             batch_plan=batch_plan,
             batch_size=batch_size,
             mass=self.mass,
@@ -85,10 +106,13 @@ class Setting:
             step_size=float(step_sizes[best]),
             acceptance=float(acceptance[best]),
             noise_variance=float(noise[best]),
-            discretisation_variance=float(total[best] - noise[best]),
+            discretisation_variance=float(total[best] - noise[best] - drawn),
             gradient_share=float(share),
             ess_per_transition=float(ess[best]),
-            cost_per_transition=float(gradients + test),
+            cost_per_transition=float(gradients + testing),
+            order=order,
+            test=test,
+            test_examples=examples,
         )
 
 

@@ -10,11 +10,13 @@ from amagold.warmup.candidate import Candidate, Setting
 SMALLEST_BATCH = 16  # below this a step is mostly overhead
 MAX_STEPS = 1024  # per trajectory
 LONGEST_FULL = 1024
+CONTROLLED_BATCHES = (2, 4, 8, 16, 32, 128, 512)
+LONGEST_CONTROLLED = 64
 CLOSE = 0.97  # a candidate must be this much cheaper to be preferred over an earlier, simpler one
 
 
 def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candidate]:
-    """The full gradient first, then minibatches, in order of simplicity.
+    """The full gradient first, then minibatches, then control variates, in order of simplicity.
 
     Args:
       setting: the curvature, noise and costs under one mass.
@@ -37,6 +39,18 @@ def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candida
         for num_steps in [2**power for power in range(0, int(math.log2(MAX_STEPS)) + 1)]:
             if num_steps * batch_size <= 16 * num_examples:
                 yield from _usable(setting.candidate(num_steps, "iid", batch_size))
+    yield from _controlled(setting)
+
+
+def _controlled(setting: Setting) -> Iterator[Candidate]:
+    """Control variates with independent batches, and the test over all data or on a few."""
+    tests = ("full",) if setting.few is None else ("full", "tuna")
+    for order in setting.controlled:
+        for batch_size in CONTROLLED_BATCHES:
+            for num_steps in (length for length in _trajectory_lengths() if length <= LONGEST_CONTROLLED):
+                if batch_size < setting.costs.num_examples // 2:
+                    for test in tests:
+                        yield from _usable(setting.candidate(num_steps, "iid", batch_size, order, test))
 
 
 def best_of(candidates: list[Candidate]) -> Candidate:
@@ -49,9 +63,13 @@ def best_of(candidates: list[Candidate]) -> Candidate:
 
 
 def best_of_each_kind(candidates: list[Candidate]) -> list[Candidate]:
-    """The best with the full gradient, and with each batch plan; the cheapest first."""
-    kinds = dict.fromkeys((candidate.gradient, candidate.batch_plan) for candidate in candidates)
-    chosen = [best_of([candidate for candidate in candidates if (candidate.gradient, candidate.batch_plan) == kind]) for kind in kinds]
+    """The best with the full gradient, with each batch plan, and with control variates of each order and each test; the cheapest first."""
+
+    def kind_of(candidate: Candidate) -> tuple[str, str | None, int | None, str]:
+        return candidate.gradient, candidate.batch_plan, candidate.order, candidate.test
+
+    kinds = dict.fromkeys(map(kind_of, candidates))
+    chosen = [best_of([candidate for candidate in candidates if kind_of(candidate) == kind]) for kind in kinds]
     return sorted(chosen, key=lambda candidate: candidate.cost_per_draw)
 
 

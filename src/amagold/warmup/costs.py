@@ -20,6 +20,9 @@ PARAMETER_OPERATIONS = 1000.0  # per parameter and step: normal noise, drifts an
 MATRIX_OPERATIONS = 40.0  # per entry of a dense mass and step: three products with its factor, each bound by memory
 GATHER_OPERATIONS = 100.0  # to fetch one example of a minibatch from its place
 GATHER_VALUE_OPERATIONS = 20.0  # and for each of its values, which then form no large matrix product
+DIFFERENCE = 8.0  # a gradient and its Taylor polynomial at the reference, in evaluations of the function
+REMAINDER_OPERATIONS = 1000.0  # to draw one example by its bound and compare its remainders
+LOOP_OPERATIONS = 100_000.0  # of the test on a few examples beside them: chains wait for the one that needs most
 SHUFFLE_OPERATIONS = 15_000.0  # to shuffle one example into a fresh order: a sort
 SLOW = {"exp", "log", "log1p", "expm1", "logistic", "tanh", "pow", "sin", "cos", "erf", "lgamma", "digamma"}
 SLOW_OPERATIONS = 10
@@ -79,17 +82,25 @@ class Costs:
         matrix = MATRIX_OPERATIONS * self.num_parameters**2 if mass == "dense" else 0.0
         return (STEP_OPERATIONS + PARAMETER_OPERATIONS * self.num_parameters + matrix) / self.operations
 
-    def gradients(self, batch_size: int | None, num_steps: int, mass: str) -> float:
-        """T steps with their gradients; None is the full gradient."""
+    def gradients(self, batch_size: int | None, num_steps: int, mass: str, order: int | None = None) -> float:
+        """T steps with their gradients; batch size None is the full gradient, and an order that of the control variates."""
         if batch_size is None:
             return num_steps * (GRADIENT * self.num_examples + self.step(mass))
         fetch = (GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values) / self.operations
-        return num_steps * ((GRADIENT + fetch) * batch_size + self.step(mass))
+        if order is None:
+            return num_steps * ((GRADIENT + fetch) * batch_size + self.step(mass))
+        matrix = MATRIX_OPERATIONS * self.num_parameters**2 / self.operations if order == 2 else 0.0
+        return num_steps * ((DIFFERENCE + fetch) * batch_size + self.step(mass) + matrix)
 
     def test(self, plan: str | None) -> float:
         """The test over all data, and the shuffle that the batch plan needs."""
         shuffle = SHUFFLE_OPERATIONS if plan in ("epoch", "palindrome") else 0.0
         return self.num_examples * (1.0 + (TEST_OPERATIONS + shuffle) / self.operations)
+
+    def test_on_few(self, examples: float) -> float:
+        """The exact test that looks at so many examples on average."""
+        fetch = GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values + REMAINDER_OPERATIONS
+        return (LOOP_OPERATIONS + fetch * examples) / self.operations + DIFFERENCE * examples
 
 
 def costs_of(target: Target, position: trees.PyTree) -> Costs:

@@ -10,13 +10,16 @@ import numpy as np
 from amagold import trees
 from amagold.gradients import minibatch
 from amagold.mode.curvature import DENSE_PARAMETERS, whitening_of
+from amagold.mode.reference import Reference
 from amagold.mode.spectrum import Spectrum
+from amagold.randomness import row_numbers
 from amagold.target import Posterior
 from amagold.warmup.discretisation import turning
 
-DRAWS = 512  # minibatch gradients per position
-BATCH = 16  # examples in each
-DRAWS_OF_MANY, BATCH_OF_MANY = 32, 32  # for positions of so many parameters that gradients cannot be kept
+EXAMPLES = 4096  # per position, whose gradients are looked at
+MOST_KEPT = 4096  # parameters, up to which single examples' gradients are kept
+VALUES = 2**22  # numbers in them at a time
+DRAWS_OF_MANY, BATCH_OF_MANY = 32, 32  # minibatch gradients per position beyond that, and examples in each
 
 
 class GradientNoise(NamedTuple):
@@ -35,29 +38,64 @@ class GradientNoise(NamedTuple):
         return np.sum(self.covariance / mass) * share / share.sum()
 
 
-def measure_noise(target: Posterior, positions: trees.PyTree, key: jax.Array) -> GradientNoise:
-    """The noise of one example's gradient, averaged over positions stacked on a leading axis."""
-    is_small = trees.size(jax.tree.map(lambda leaf: leaf[0], positions)) <= DENSE_PARAMETERS
-    draws, batch = (DRAWS, BATCH) if is_small else (DRAWS_OF_MANY, BATCH_OF_MANY)
-    batch = min(batch, target.num_examples)
-    found = np.asarray(_covariance(target, positions, key, draws=draws, batch=batch, is_small=is_small), np.float64)
-    return GradientNoise(batch * found)
+def measure_noise(
+    target: Posterior, positions: trees.PyTree, key: jax.Array, reference: Reference | None = None
+) -> dict[int | None, GradientNoise]:
+    """The noise of one example's gradient, averaged over positions stacked on a leading axis, by the order of the control variates.
+
+    None is without them; with a reference there are orders 1 and, where its Hessian is known, 2.
+    """
+    if trees.size(jax.tree.map(lambda leaf: leaf[0], positions)) > MOST_KEPT:
+        batch = min(BATCH_OF_MANY, target.num_examples)
+        found = np.asarray(_variances_of_many(target, positions, key, batch=batch), np.float64)
+        return {None: GradientNoise(batch * found)}
+    covariances = _covariances(target, reference, positions, key)
+    return {order: GradientNoise(np.asarray(found, np.float64)) for order, found in zip((None, 1, 2), covariances, strict=False)}
 
 
-@partial(jax.jit, static_argnames=("draws", "batch", "is_small"))
-def _covariance(target: Posterior, positions: trees.PyTree, key: jax.Array, *, draws: int, batch: int, is_small: bool) -> jax.Array:
+@jax.jit
+def _covariances(target: Posterior, reference: Reference | None, positions: trees.PyTree, key: jax.Array) -> tuple[jax.Array, ...]:
+    """N^2 Cov over examples of grad U_i, less T_i' of order 1 and 2: matrices where parameters are few, and their diagonals else."""
+    num_positions = jax.tree.leaves(positions)[0].shape[0]
+    size = trees.size(positions) // num_positions
+    is_small = size <= DENSE_PARAMETERS
+    num_examples = EXAMPLES if is_small else VALUES // size
+
+    def at(position: trees.PyTree, key: jax.Array) -> tuple[jax.Array, ...]:
+        def differences(number: jax.Array) -> tuple[jax.Array, ...]:
+            row = jax.tree.map(lambda leaf: leaf[number], target.data)
+
+            def gradient(at: trees.PyTree) -> jax.Array:
+                return trees.flatten(jax.grad(lambda at: -target.log_likelihood(at, row))(at))
+
+            here = gradient(position)
+            if reference is None:
+                return (here,)
+            if reference.hessian is None:
+                return here, here - gradient(reference.position)
+            step = trees.unflatten_like(reference.away(position), position)
+            there, turned = jax.jvp(gradient, (reference.position,), (step,))
+            return here, here - there, here - there - turned
+
+        numbers = row_numbers(key, (num_examples,), target.num_examples)
+        found = jax.lax.map(differences, numbers, batch_size=256)
+        centered = [target.num_examples * (each - each.mean(axis=0)) for each in found]
+        return tuple(each.T @ each / (num_examples - 1) if is_small else jnp.var(each, axis=0, ddof=1) for each in centered)
+
+    every = jax.lax.map(lambda pair: at(*pair), (positions, jax.random.split(key, num_positions)))
+    return tuple(each.mean(axis=0) for each in every)
+
+
+@partial(jax.jit, static_argnames=("batch",))
+def _variances_of_many(target: Posterior, positions: trees.PyTree, key: jax.Array, *, batch: int) -> jax.Array:
+    """The diagonal of a minibatch gradient's covariance, for so many parameters that gradients cannot be kept."""
     estimator = minibatch(batch)
 
     def at(position: trees.PyTree, key: jax.Array) -> jax.Array:
-        rows = estimator.draw(key, target, draws)
+        rows = estimator.draw(key, target, DRAWS_OF_MANY)
 
         def estimate(row: jax.Array) -> jax.Array:
             return trees.flatten(estimator.estimate(target, position, estimator.gather(target, row), ()))
-
-        if is_small:
-            gradients = jax.lax.map(estimate, rows, batch_size=64)
-            centered = gradients - gradients.mean(axis=0)
-            return centered.T @ centered / (draws - 1)
 
         # one pass, with differences from the first gradient so that the squares do not cancel
         first = estimate(rows[0])
@@ -67,7 +105,7 @@ def _covariance(target: Posterior, positions: trees.PyTree, key: jax.Array, *, d
             return (carry[0] + difference, carry[1] + difference**2), None
 
         (total, squares), _ = jax.lax.scan(add, (jnp.zeros_like(first), jnp.zeros_like(first)), rows[1:])
-        return (squares - total**2 / draws) / (draws - 1)
+        return (squares - total**2 / DRAWS_OF_MANY) / (DRAWS_OF_MANY - 1)
 
     num_positions = jax.tree.leaves(positions)[0].shape[0]
     keys = jax.random.split(key, num_positions)

@@ -1,29 +1,33 @@
 """The plan: which gradient, batch, trajectory, mass and step size to start the warm-up from, and why."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.gradients import minibatch
+from amagold.acceptance import TunaTest, full, tuna
+from amagold.gradients import GradientEstimator, control_variate, minibatch
 from amagold.mode.curvature import Curvature
+from amagold.mode.reference import Reference
 from amagold.mode.search import Mode
 from amagold.mode.spectrum import grouped
 from amagold.samplers import Sampler, amagold
 from amagold.target import Posterior, Target, checks
-from amagold.warmup.candidate import FRICTION_SHARE, Candidate, Setting
+from amagold.warmup.candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
 from amagold.warmup.candidates import best_of, best_of_each_kind, every_candidate
 from amagold.warmup.costs import Costs, costs_of
+from amagold.warmup.known import Known, of_order
 from amagold.warmup.noise import GradientNoise, measure_noise
 from amagold.warmup.plan_words import plan_sentences
 from amagold.warmup.starts import disperse
 
 FEWEST_STEPS_WITHOUT_MODE = 8
-NUM_PLACES = 4  # where the gradients' noise is measured: the mode and around it
+TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
+BYTES_PER_EXAMPLE = 64  # of all chains' remembered values, above which a total is remembered instead
+NUM_PLACES = 4  # around the mode, where the gradients' noise is measured
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Plan:
     Costs are in evaluations of one example's log likelihood (of the density, for a target without data).
     """
 
-    gradient: str  # "full" or "minibatch"
+    gradient: str  # "full", "minibatch" or "control variate"
     batch_plan: str | None
     batch_size: int | None
     num_steps: int  # T
@@ -55,7 +59,10 @@ class Plan:
     slow_down: float  # cost per effective draw, relative to the best with the full gradient
     is_mode_found: bool
     is_curvature_positive: bool
-    kinds: list[dict[str, Any]]  # the best of each kind of gradient, the cheapest first
+    kinds: list[dict[str, Any]]  # the best of each kind of gradient and test, the cheapest first
+    order: int | None = None  # of the control variates
+    test: str = "full"  # or "tuna": exact on a few examples
+    test_examples: float = 0.0  # that a test is expected to look at
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a dictionary of numbers, words and lists."""
@@ -64,10 +71,10 @@ class Plan:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Plan":
         """The plan that `to_json` stored."""
-        missing = [field.name for field in fields(cls) if field.name not in stored]
+        missing = [field.name for field in fields(cls) if field.name not in stored and field.default is MISSING]
         if missing:
             raise ValueError(f"stored must be a plan from to_json, got one without {', '.join(missing)}; make the plan again")
-        return cls(**{field.name: stored[field.name] for field in fields(cls)})
+        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name in stored})
 
     def sentences(self) -> list[str]:
         """The plan in plain words, with its figures."""
@@ -80,20 +87,49 @@ class Plan:
         """The mass to start from: the Hessian, or one over each parameter's variance, over the flattened position."""
         return _mass(curvature, self.mass, self.is_mode_found)
 
-    def build(self, target: Target, mass: trees.PyTree) -> Sampler:
+    @property
+    def adapts_mass(self) -> bool:
+        """With control variates the posterior is near its Laplace approximation, whose curvature is the mass."""
+        return self.order is None
+
+    def build(self, target: Target, mass: trees.PyTree, known: Known | None = None) -> Sampler:
         """The sampler of this plan.
 
         Args:
           target: the target the plan was made for.
           mass: from `initial_mass`, or what adaptation has made of it.
+          known: what was found out when the plan was made; None finds it out again.
         """
-        estimator = None
-        if self.batch_size is not None and self.batch_plan is not None:
-            estimator = minibatch(self.batch_size, self.batch_plan)
-        return amagold(target, step_size=self.step_size, friction=self.friction, num_steps=self.num_steps, mass=mass, gradient=estimator)
+        known = Known() if known is None else known
+        return amagold(
+            target,
+            step_size=self.step_size,
+            friction=self.friction,
+            num_steps=self.num_steps,
+            mass=mass,
+            gradient=self._estimator(known),
+            acceptance=self._test(target, known),
+        )
+
+    def _estimator(self, known: Known) -> GradientEstimator | None:
+        if self.batch_size is None or self.batch_plan is None:
+            return None
+        if self.order is None:
+            return minibatch(self.batch_size, self.batch_plan)
+        estimator = control_variate(self.batch_size, self.order, plan=self.batch_plan)
+        return estimator if known.reference is None else replace(estimator, reference=of_order(known.reference, self.order))
+
+    def _test(self, target: Target, known: Known) -> Any:
+        if self.test == "tuna":
+            return known.test or tuna(center=None if known.reference is None else known.reference.position)
+        if self.order is None or not isinstance(target, Posterior):
+            return full()
+        # all chains' values of an example are looked at together, a cache-full at a time
+        chunk_size = max(1, min(target.num_examples, TEST_VALUES // self.num_chains))
+        return full(keep="total" if self.num_chains * 4 > BYTES_PER_EXAMPLE else "auto", chunk_size=chunk_size)
 
 
-def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, *, num_chains: int) -> Plan:
+def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, *, num_chains: int, known: Known | None = None) -> Plan:
     """Choose how to sample: the least cost per effective draw that theory predicts.
 
     For each mass, gradient, batch plan, batch size and number of steps, the variance of log a is predicted from the curvature
@@ -106,11 +142,13 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
       curvature: there, from `curvature_at`.
       key: a random key, for the places and batches that the noise is measured with.
       num_chains: how many chains will run.
+      known: a reference for control variates and an exact test on a few examples, from `find_out`; None leaves both out.
     """
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
-    noise = _measure(target, mode, curvature, key, num_chains) if isinstance(target, Posterior) else None
-    settings = {kind: _setting(kind, mode, curvature, noise, costs) for kind in _masses(mode, curvature)}
+    known = Known() if known is None else known
+    noises = _measure(target, mode, curvature, key, num_chains, known.reference) if isinstance(target, Posterior) else {}
+    settings = {kind: _setting(kind, mode, curvature, noises, costs, known.test) for kind in _masses(mode, curvature)}
     # without a mode nothing is known of the widths, and longer trajectories forgive a wrong mass
     fewest = 1 if mode.is_converged else FEWEST_STEPS_WITHOUT_MODE
     candidates = [candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)]
@@ -118,7 +156,8 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
     # the full gradient first: another must be clearly cheaper
     best = best_of([full, *kinds])
-    chosen_noise = settings[best.mass].noise
+    setting = settings[best.mass]
+    chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
     return Plan(
         gradient=best.gradient,
         batch_plan=best.batch_plan,
@@ -143,6 +182,9 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
         is_mode_found=mode.is_converged,
         is_curvature_positive=curvature.is_positive,
         kinds=[{**asdict(kind), "cost_per_draw": kind.cost_per_draw} for kind in kinds],
+        order=best.order,
+        test=best.test,
+        test_examples=best.test_examples,
     )
 
 
@@ -160,21 +202,27 @@ def _masses(mode: Mode, curvature: Curvature) -> Iterator[str]:
         yield "dense"
 
 
-def _measure(target: Posterior, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int) -> GradientNoise:
-    """The gradients' noise at the mode and at a few draws of the Laplace approximation."""
+def _measure(
+    target: Posterior, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int, reference: Reference | None
+) -> dict[int | None, GradientNoise]:
+    """The gradients' noise at a few draws of the Laplace approximation, by the order of the control variates."""
     place_key, noise_key = jax.random.split(key)
     places = disperse(target, mode, curvature, num_chains, place_key, scale=1.0)
-    around = min(NUM_PLACES - 1, num_chains)
-    positions = jax.tree.map(lambda center, leaf: jnp.concatenate([center[None], leaf[:around]]), mode.position, places)
-    return measure_noise(target, positions, noise_key)
+    positions = jax.tree.map(lambda leaf: np.asarray(leaf)[:NUM_PLACES], places)
+    return measure_noise(target, positions, noise_key, reference)
 
 
-def _setting(kind: str, mode: Mode, curvature: Curvature, noise: GradientNoise | None, costs: Costs) -> Setting:
+def _setting(
+    kind: str, mode: Mode, curvature: Curvature, noises: dict[int | None, GradientNoise], costs: Costs, test: TunaTest | None
+) -> Setting:
     mass = _mass(curvature, kind, mode.is_converged)
     spectrum, directions = curvature.whitened_by(mass)
-    by_direction = None if noise is None else noise.along(mass, spectrum, directions)
     # without a mode no direction counts as wider than the modest step its mass stands for
-    return Setting(kind, *grouped(spectrum if mode.is_converged else spectrum.at_least(1.0), by_direction), costs)
+    seen = spectrum if mode.is_converged else spectrum.at_least(1.0)
+    by_direction = {order: grouped(seen, noise.along(mass, spectrum, directions))[1] for order, noise in noises.items()}
+    controlled = {order: noise for order, noise in by_direction.items() if order is not None and noise is not None}
+    few = None if test is None else FewExamples(float(test.typical), float(test.noise))
+    return Setting(kind, grouped(seen, None)[0], by_direction.get(None), costs, controlled, few)
 
 
 def _gradient_variance(candidate: Candidate, of_one_example: float, num_examples: int) -> float:

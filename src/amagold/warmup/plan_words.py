@@ -7,6 +7,7 @@ ORDERS = {
     "palindrome": "a pass over a fresh shuffle of the data and back, so that the batches' errors cancel",
     "iid": "each drawn independently",
 }
+DIFFERENCES = {1: "their gradients at the mode", 2: "their second-order expansions about the mode"}
 NAMES = {"epoch": "minibatches, one shuffled pass", "palindrome": "minibatches, there and back", "iid": "independent minibatches"}
 
 
@@ -19,7 +20,7 @@ def _steps(plan: Any) -> str:
     steps = _count(plan.num_steps, "leapfrog step")
     return (
         f"Steps: {steps} of size {plan.step_size:.3g} per proposal, friction {plan.friction:.3g}, in units of a {plan.mass} mass matrix; "
-        "warm-up adjusts the step size and the mass."
+        f"warm-up adjusts the step size{' and the mass' if plan.adapts_mass else ', the mass is the curvature at the mode'}."
     )
 
 
@@ -38,6 +39,11 @@ def _gradient(plan: Any) -> str:
     if plan.gradient == "full":
         over = f"all {plan.num_examples} examples" if plan.num_examples else "the whole density"
         return f"Gradient: over {over} at every step, without noise."
+    if plan.gradient == "control variate":
+        return (
+            f"Gradient: minibatches of {plan.batch_size} examples, {plan.num_steps} per proposal, as differences to "
+            f"{DIFFERENCES[plan.order]}, whose sum over all data is known (control variates); noise V^2 = {plan.gradient_variance:.3g}."
+        )
     return (
         f"Gradient: minibatches of {plan.batch_size} examples, {plan.num_steps} per proposal, {ORDERS[plan.batch_plan]}; "
         f"noise V^2 = {plan.gradient_variance:.3g}."
@@ -46,9 +52,11 @@ def _gradient(plan: Any) -> str:
 
 def _test(plan: Any) -> str:
     sources = f"{plan.discretisation_variance:.2g} from the step's size"
-    if plan.gradient == "minibatch":
+    if plan.gradient != "full":
         sources += f" and {plan.noise_variance:.2g} from the minibatches"
     over = "over all data" if plan.num_examples else "of the density"
+    if plan.test == "tuna":
+        over = f"on about {_examples(plan.test_examples)}, drawn by how much they can matter,"
     return (
         f"Test: an exact Metropolis-Hastings test {over} after every proposal; expected to accept {plan.predicted_acceptance:.0%} "
         f"(the log ratio varies by {sources})."
@@ -61,6 +69,11 @@ def _yield(plan: Any) -> str:
         return f"Cost: a transition evaluates {plan.num_steps} gradients of the density and the density once; {draws}."
     seen = plan.num_steps * (plan.batch_size or plan.num_examples)
     passes = seen / plan.num_examples
+    if plan.test == "tuna":
+        return (
+            f"Cost: a transition's gradients see {seen} examples and its test about {_examples(plan.test_examples)}, however many there "
+            f"are in all; {draws}."
+        )
     return (
         f"Cost: a transition's gradients see {seen} examples ({passes:.3g} passes over the data), its test {plan.num_examples} (1 pass); "
         f"gradients take {plan.gradient_share:.0%} of the work; {draws}, so that costs {passes / plan.ess_per_transition:.3g} passes of "
@@ -69,21 +82,26 @@ def _yield(plan: Any) -> str:
 
 
 def _others(plan: Any) -> list[str]:
-    if plan.gradient == "minibatch":
+    if plan.gradient != "full":
         return [
             f"Against the full gradient: an effective draw takes {plan.slow_down:.2g} times the work of the best full-batch sampler; "
             "the minibatches' noise is small for what they save."
         ]
-    others = [kind for kind in plan.kinds if kind["gradient"] == "minibatch"]
+    others = [kind for kind in plan.kinds if kind["gradient"] != "full"]
     if not others:
         return []
     full = next(kind for kind in plan.kinds if kind["gradient"] == "full")
     best = min(others, key=lambda kind: kind["cost_per_draw"])
     steps = _count(best["num_steps"], "step")
+    name = NAMES[best["batch_plan"]] if best.get("order") is None else "differences to the mode"
     return [
-        f"Minibatches would not help: the best of them ({NAMES[best['batch_plan']]}, {steps} of {best['batch_size']} examples) "
+        f"Minibatches would not help: the best of them ({name}, {steps} of {best['batch_size']} examples) "
         f"would cost {best['cost_per_draw'] / full['cost_per_draw']:.2g} times as much per effective draw."
     ]
+
+
+def _examples(number: float) -> str:
+    return "less than one example" if number < 1.0 else f"{number:.3g} examples"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,39 @@
+"""What a plan may build on beside the curvature: a reference for control variates, and an exact test on a few examples."""
+
+import dataclasses
+from typing import NamedTuple
+
+from amagold.acceptance import TunaTest, tuna
+from amagold.mode.curvature import Curvature
+from amagold.mode.reference import Reference, reference_at
+from amagold.mode.search import Mode
+from amagold.target import Posterior, Target
+
+MOST_PARAMETERS = 4096
+FEWEST_EXAMPLES = 500  # with fewer, all of them together cost no more than the framework's own work
+
+
+class Known(NamedTuple):
+    """What was found out about a target in passes over its data; None where it does not apply."""
+
+    reference: Reference | None = None
+    test: TunaTest | None = None
+
+
+def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
+    """The reference at the mode and the exact test about it, where the posterior has a mode that it is concentrated around.
+
+    The gradient at the reference is known from all data, the Hessian too where it is kept whole.
+    """
+    if not isinstance(target, Posterior) or target.num_examples < FEWEST_EXAMPLES or curvature.num_parameters > MOST_PARAMETERS:
+        return Known()
+    if not (mode.is_converged and curvature.is_positive):
+        return Known()
+    reference = reference_at(target, mode.position, 2 if curvature.is_dense else 1)
+    test = tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
+    return Known(reference, test)
+
+
+def of_order(reference: Reference, order: int) -> Reference:
+    """The reference as control variates of an order use it."""
+    return dataclasses.replace(reference, hessian=None) if order == 1 else reference
