@@ -1,15 +1,16 @@
 """Bayesian logistic regression."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
-from amagold.models.priors import Normal
-from amagold.target import Posterior, checks
-from amagold.target.bounds import LinearBounds
+from amagold.models.outcomes import two_classes
+from amagold.models.regression import Predictor, regression
+from amagold.models.table import table_of
+from amagold.target import LinearBounds, Posterior
 
 
 class Example(NamedTuple):
@@ -19,46 +20,37 @@ class Example(NamedTuple):
     sign: jax.Array
 
 
-def predictor(coefficients: jax.Array, example: Example) -> jax.Array:
-    """z = x . theta."""
-    return jnp.dot(example.predictors, coefficients)
+def lower_curvature(z: jax.Array, example: Example) -> jax.Array:
+    """tanh(z / 2) / (2 z), of the parabola below log p that touches it at z (Jaakkola and Jordan); 1/4 at zero."""
+    is_far = jnp.abs(z) > 1e-2
+    return jnp.where(is_far, 0.5 * jnp.tanh(0.5 * z) / jnp.where(is_far, z, 1.0), 0.25 - z**2 / 48.0)
 
 
-def outcome(z: jax.Array, example: Example) -> jax.Array:
+@dataclass(frozen=True)
+class Logistic:
     """log p(y | z) = -log(1 + exp(-y z)), with y = -1 or 1."""
-    return jax.nn.log_sigmoid(example.sign * z)
+
+    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+        return jax.nn.log_sigmoid(example.sign * z)
+
+    def bounds(self, predictor: Predictor) -> LinearBounds:
+        """With p = 1 / (1 + exp(-y z)): 1 - p < 1, p (1 - p) <= 1/4, and p (1 - p) |1 - 2p| <= 1 / (6 sqrt 3), at p = 1/2 +- 1/sqrt 12."""
+        return LinearBounds(predictor, self, (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)), lower_curvature=lower_curvature, upper_curvature=0.0)
 
 
-def log_likelihood(coefficients: jax.Array, example: Example) -> jax.Array:
-    """log p(y | x, theta)."""
-    return outcome(predictor(coefficients, example), example)
-
-
-# of log(1 + exp(-z)): its slope is below 1, its second derivative p (1 - p) <= 1/4, its third p (1 - p)(1 - 2p) <= 1 / (6 sqrt 3)
-BOUNDS = LinearBounds(predictor, outcome, (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)))
-
-
-def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True) -> Posterior:
+def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True, *, standardize: bool = False) -> Posterior:
     """The posterior of a logistic regression with independent N(0, prior_scale^2) priors.
+
+    A position holds the coefficients on the scale of X, the intercept first.
 
     Args:
       X: predictors, one row per example.
       y: outcomes, 0 or 1 (or -1 and 1, or booleans).
       prior_scale: standard deviation of the prior on every coefficient.
       intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
+      standardize: whether to store (x - mean) / sd, which float32 keeps better, and let the prior speak of sd times each coefficient
+        and of the intercept at the means. Positions stay on the scale of X.
     """
-    predictors, outcomes = np.asarray(X, np.float32), np.asarray(y)
-    if predictors.ndim != 2:
-        raise ValueError(f"X must have a row per example and a column per predictor, got shape {predictors.shape}; reshape it")
-    if outcomes.shape != predictors.shape[:1]:
-        raise ValueError(f"y must have one outcome for each of the {len(predictors)} rows of X, got shape {outcomes.shape}")
-    found = set(np.unique(outcomes).tolist())
-    if not (found <= {0, 1} or found <= {-1, 1}):
-        raise ValueError(f"y must hold 0 and 1 (or -1 and 1), got {sorted(found)[:5]}; code the outcome as two classes")
-    checks.number("prior_scale", prior_scale, above=0.0, remedy="give the prior's standard deviation")
-    if intercept:
-        predictors = np.column_stack([np.ones(len(predictors), np.float32), predictors])
-    signs = np.where(outcomes > 0, 1.0, -1.0).astype(np.float32)
-    data = Example(jnp.asarray(predictors), jnp.asarray(signs))
-    init = np.zeros(predictors.shape[1], np.float32)
-    return Posterior(log_likelihood, Normal(float(prior_scale)), data, init=init, bounds=BOUNDS)
+    table = table_of(X, intercept, standardize)
+    data = Example(table.predictors, two_classes(y, len(table.predictors)))
+    return regression(Logistic(), data, prior_scale, table.columns)

@@ -1,0 +1,143 @@
+"""Outcomes that are a predictor plus noise, whose scale is known or a parameter of its own."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.models.columns import Columns
+from amagold.models.priors import Normal
+from amagold.models.regression import Predictor, Prior, prior_of, regression
+from amagold.target import LinearBounds, Posterior, checks
+
+LOG_NOISE_SCALE = 2.0  # standard deviation of the prior on the log of an unknown noise scale: within a factor of 50 either way
+
+
+class Example(NamedTuple):
+    """One row of the table: its predictors and its outcome."""
+
+    predictors: jax.Array
+    response: jax.Array
+
+
+class Shape(Protocol):
+    """A log density of residuals in units of the noise scale, and bounds on its derivatives."""
+
+    @property
+    def derivatives(self) -> tuple[float, float, float]: ...
+
+    @property
+    def bend(self) -> float:
+        """The largest second derivative: zero where the log density is concave."""
+        ...
+
+    def __call__(self, residual: jax.Array) -> jax.Array: ...
+
+    def weight(self, residual: jax.Array) -> jax.Array:
+        """-shape'(u) / u: how much a residual counts."""
+        ...
+
+
+@dataclass(frozen=True)
+class Noise:
+    """log p(y | z) = shape((y - z) / s), with the noise scale s known."""
+
+    shape: Shape
+    noise_scale: float
+
+    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+        return self.shape((example.response - z) / self.noise_scale)
+
+    def bounds(self, predictor: Predictor) -> LinearBounds:
+        """Each derivative with respect to z brings one more 1 / s."""
+        first, second, third = self.shape.derivatives
+        scale = self.noise_scale
+        derivatives = first / scale, second / scale**2, third / scale**3
+        return LinearBounds(predictor, self, derivatives, lower_curvature=LowerCurvature(self), upper_curvature=self.shape.bend / scale**2)
+
+
+@dataclass(frozen=True)
+class LowerCurvature:
+    """Of the parabola below log p(y | z) that touches it at z, for shapes that are convex in u^2: -shape'(u) / (u s^2)."""
+
+    noise: Noise
+
+    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+        scale = self.noise.noise_scale
+        return self.noise.shape.weight((example.response - z) / scale) / scale**2
+
+
+@dataclass(frozen=True)
+class UnknownNoise:
+    """log p(y | x, theta, s) = shape((y - z) / s) - log s."""
+
+    predictor: Predictor
+    shape: Shape
+
+    def __call__(self, position: dict[str, jax.Array], example: Example) -> jax.Array:
+        log_scale = position["log_noise_scale"]
+        z = self.predictor(position["coefficients"], example)
+        return self.shape((example.response - z) * jnp.exp(-log_scale)) - log_scale
+
+
+@dataclass(frozen=True)
+class NoisePrior:
+    """The coefficients' prior, and log s ~ N(0, LOG_NOISE_SCALE^2)."""
+
+    coefficients: Prior
+
+    def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
+        return self.coefficients(position["coefficients"]) + Normal(LOG_NOISE_SCALE)(position["log_noise_scale"])
+
+
+def noisy_regression(shape: Shape, data: Any, prior_scale: float, columns: Columns | None, noise_scale: float | None) -> Posterior:
+    """The posterior of the coefficients; without a noise scale that of a dict of them and `log_noise_scale`, which has no bounds."""
+    if noise_scale is None:
+        prior = NoisePrior(prior_of(prior_scale, columns))
+        init = {"coefficients": np.zeros(data.predictors.shape[1], np.float32), "log_noise_scale": np.float32(0.0)}
+        return Posterior(UnknownNoise(Predictor(columns), shape), prior, data, init=init)
+    checks.number("noise_scale", noise_scale, above=0.0, remedy="give the noise's standard deviation, or None if it is unknown")
+    return regression(Noise(shape, float(noise_scale)), data, prior_scale, columns)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """-u^2 / 2, up to a constant. Its slope is unbounded, its third derivative zero."""
+
+    derivatives = (math.inf, 1.0, 0.0)
+    bend = 0.0
+
+    def __call__(self, residual: jax.Array) -> jax.Array:
+        return -0.5 * residual**2
+
+    def weight(self, residual: jax.Array) -> jax.Array:
+        return jnp.ones_like(residual)
+
+
+@dataclass(frozen=True)
+class StudentT:
+    """-(nu + 1) / 2 log(1 + u^2 / nu), up to a constant."""
+
+    degrees_of_freedom: float
+
+    def __call__(self, residual: jax.Array) -> jax.Array:
+        nu = self.degrees_of_freedom
+        return -0.5 * (nu + 1.0) * jnp.log1p(residual**2 / nu)
+
+    def weight(self, residual: jax.Array) -> jax.Array:
+        nu = self.degrees_of_freedom
+        return (nu + 1.0) / (nu + residual**2)
+
+    @property
+    def bend(self) -> float:
+        """At u = sqrt(3 nu)."""
+        return (self.degrees_of_freedom + 1.0) / (8.0 * self.degrees_of_freedom)
+
+    @property
+    def derivatives(self) -> tuple[float, float, float]:
+        """Largest at u = sqrt nu, at 0, and at u = sqrt nu tan(pi / 8)."""
+        nu = self.degrees_of_freedom
+        return (nu + 1.0) / (2.0 * nu**0.5), (nu + 1.0) / nu, (nu + 1.0) * (3.0 + 2.0 * 2.0**0.5) / (4.0 * nu**1.5)
