@@ -25,7 +25,7 @@ from amagold import trees
 from amagold.acceptance.alias import AliasTable
 from amagold.acceptance.base import Decision
 from amagold.acceptance.full import HOPELESS
-from amagold.acceptance.remainders import remainder_differences
+from amagold.acceptance.remainders import differences_and_rounding
 from amagold.energy import chunks
 from amagold.energy.precise import add_to, subtract, zero
 from amagold.mode.reference import Reference
@@ -156,11 +156,11 @@ class TunaTest:
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
         rows = jax.tree.map(lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data)
-        differences = remainder_differences(self.bounds, self.reference, self.order, position, proposed, rows)
+        differences, rounding = differences_and_rounding(self.bounds, self.reference, self.order, position, proposed, rows)
         bounds = self.weights.at[examples].get(mode="promise_in_bounds") * size
         # q_i = D_i / (c_i M); where the bound is zero so is the difference
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-        is_broken = counts & ~(jnp.abs(shares) <= 1.0 + ROUNDING)
+        is_broken = counts & ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bounds + rounding)
         shares = jnp.clip(shares, -1.0, 1.0)
         down, up = jnp.minimum(shares, 0.0) / kappa, jnp.minimum(-shares, 0.0) / kappa
         # kept with probability phi_i(theta, theta*) / (kappa c_i M) = 1 + min(0, q_i) / kappa

@@ -43,6 +43,10 @@ class Tuna:
                 "bounds must be known for acceptance.tuna, but the target has none; give Posterior(..., bounds=amagold.LinearBounds(...)), "
                 "use one of amagold.models, or acceptance.full()"
             )
+        if math.isinf(bounds.derivatives[self.order]):
+            raise ValueError(
+                f"order must be another than {self.order} for this target, whose derivative {self.order + 1} has no bound; use order=2"
+            )
         if reference is None or reference.hessian is None or self.center is not None:
             reference = reference_of(target, reference.position if self.center is None and reference is not None else self.center, 2)
         try:
