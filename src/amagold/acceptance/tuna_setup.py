@@ -14,6 +14,7 @@ from amagold import trees
 from amagold.acceptance.alias import alias_table
 from amagold.acceptance.remainders import remainder_differences
 from amagold.acceptance.tuna import TunaTest
+from amagold.compiling import run_once
 from amagold.energy import chunks
 from amagold.mode.derivatives import whole_hessian
 from amagold.mode.reference import Reference, reference_of
@@ -136,7 +137,7 @@ def _norms(target: Posterior, position: trees.PyTree, whitening: jax.Array, boun
     return chunks.fold(target, position, visit, (nothing, nothing), chunk_size)
 
 
-@jax.jit
+@run_once
 def _typical(target: Posterior, test: TunaTest, whitening: jax.Array) -> tuple[jax.Array, jax.Array]:
     """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation, and the C M."""
     like = test.reference.position

@@ -15,6 +15,7 @@ from amagold.samplers import Info, Randomness, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
 BLOCK_BYTES = 2 * 2**20  # the randomness of one block on a device: about what the processor's cache holds
+SHARED_BYTES = 2**16  # arrays from this size on are worth sharing between the host's devices
 INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk
 MAX_WORK = 10**10  # parameters x examples visited in one chunk: some seconds, so that progress shows and a run can be stopped
@@ -184,7 +185,14 @@ def spread(mesh: Mesh | None, by_chain: Any, shared: Any) -> tuple[Any, Any]:
     """Put what has a leading chain axis onto the devices chain by chain, and the rest onto each of them."""
     if mesh is None:
         return by_chain, shared
+    shared = jax.tree.map(_as_host_memory, shared)
     return jax.device_put(by_chain, NamedSharding(mesh, Spec("chain"))), jax.device_put(shared, NamedSharding(mesh, Spec()))
+
+
+def _as_host_memory(leaf: Any) -> Any:
+    """Large arrays in the host's memory as NumPy sees them: all host devices then share them, where device to device they are copied."""
+    is_large = isinstance(leaf, jax.Array) and leaf.is_fully_addressable and leaf.nbytes >= SHARED_BYTES
+    return np.asarray(leaf) if is_large and all(device.platform == "cpu" for device in leaf.devices()) else leaf
 
 
 def run_chunks(
@@ -197,6 +205,7 @@ def run_chunks(
     first: int = 0,
     chunk_bytes: int = CHUNK_BYTES,
     keep_energy: bool = False,
+    at_once: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[State, Kept]]:
     """Run chains from stacked states and yield (states, kept draws) chunk by chunk.
@@ -209,11 +218,14 @@ def run_chunks(
       first: the number of the first transition in the whole run, to go on where another run stopped.
       chunk_bytes: budget for the draws that one chunk keeps on a device. It does not show in the draws.
       keep_energy: whether to keep U of every draw too.
+      at_once: draws in a chunk, for a short run without thinning that can use a program already compiled; None follows the budget.
       should_stop: asked while a draw takes several chunks; if it says so, the unfinished draw is dropped.
     """
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
     layout = plan_layout(sampler, states, num_samples, thin, 1 if mesh is None else mesh.size, chunk_bytes)._replace(energy=keep_energy)
+    if at_once is not None and thin == 1:
+        layout = layout._replace(num_blocks=1, num_kept=min(at_once, num_samples))
     (chain_keys, states), sampler = spread(mesh, (chain_keys_of(key, num_chains), states), sampler)
 
     def advance(states: State, at: int, layout: Layout) -> tuple[State, Kept]:

@@ -21,9 +21,10 @@ from amagold.sampling.progress import Display
 from amagold.sampling.recorder import Recorder
 from amagold.sampling.settings import Settings
 from amagold.store.checkpoint import Checkpoint, pack, unpack
-from amagold.warmup import adapt
+from amagold.warmup import adapt, between_blocks
 from amagold.warmup.knobs import number
 
+SHORT_RUN = 100  # blocks of the warm-up
 CHUNK_BYTES = 4 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
 
 
@@ -90,7 +91,7 @@ def run(
     """Go on until the run is complete or has to stop. What is returned is saved."""
     reached = _warm_up(reached, key, rules, settings, recorder, display, stopper)
     if reached.warmup.done >= settings.num_warmup and not reached.stopped:
-        reached = _draw(reached, key, settings, recorder, display, stopper)
+        reached = _draw(reached, key, rules, settings, recorder, display, stopper)
     _save(reached, settings, recorder, at_once=True)
     return reached
 
@@ -114,7 +115,8 @@ def _warm_up(
     while reached.warmup.done < settings.num_warmup and not stopper.reason:
         began = time.monotonic()
         with watch_compilation() as compiling:
-            at, trace = adapt.next_block(reached.warmup, key, rules)
+            advance = between_blocks.next_block if rules.by_block else adapt.next_block
+            at, trace = advance(reached.warmup, key, rules)
         recorder.add(warmup_columns_of(trace, at.sampler))
         seconds = max(0.0, time.monotonic() - began - compiling.seconds)
         reached = reached._replace(
@@ -126,9 +128,14 @@ def _warm_up(
     return reached._replace(stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None)
 
 
-def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper) -> Reached:
+def _draw(
+    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+) -> Reached:
     sampler = reached.sampler
     step = number(sampler, "step_size")
+    # a short run goes on with the program of the warm-up: larger chunks would take longer to compile than they save
+    of_warmup = between_blocks.block_transitions(settings.num_warmup)
+    at_once = of_warmup if rules.by_block and settings.num_warmup and settings.num_samples <= SHORT_RUN * of_warmup else None
     chunks = run_chunks(
         sampler,
         key,
@@ -138,6 +145,7 @@ def _draw(reached: Reached, key: jax.Array, settings: Settings, recorder: Record
         first=settings.num_warmup + reached.num_drawn * settings.thin,
         chunk_bytes=CHUNK_BYTES,
         keep_energy=True,
+        at_once=at_once,
         should_stop=lambda: stopper.reason is not None,
     )
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), reached.warmup.states.position)

@@ -1,6 +1,8 @@
 """`amagold.sample`: one call from a posterior to draws."""
 
+import importlib
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,8 @@ def sample(
     settings = Settings(num_samples, num_warmup, num_chains, seed, thin, Warmup() if warmup is None else warmup)
     path = check_path(store)
     check_max_time(max_time)
+    # what the results are looked at with takes a second to load, which the compiler's time hides
+    threading.Thread(target=importlib.import_module, args=("arviz_stats",), daemon=True).start()
     with Stopper(max_time) as stopper:
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)

@@ -17,7 +17,7 @@ from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mes
 from amagold.samplers import Sampler, State
 from amagold.warmup import moments, step_size
 from amagold.warmup.knobs import has_knob, knob, log_scale, number, prepare_mass, turn
-from amagold.warmup.schedule import Stage, block_length, make_schedule
+from amagold.warmup.schedule import NUM_UNITS, Stage, block_length, make_schedule
 from amagold.warmup.settings import Warmup
 
 FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
@@ -54,6 +54,7 @@ class Rules(NamedTuple):
     mass: str | None
     trajectory_length: float | None = None  # rechoose the number of steps to keep this length
     keep: bool = False
+    by_block: bool = False  # tune between blocks, with the program that draws too: for a start that is nearly right
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -85,7 +86,8 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32 if isinstance(leaf, float) else leaf.dtype), sampler.proposal)
     sampler = dataclasses.replace(sampler, proposal=strong)
     start = number(sampler, "step_size") or 1.0
-    return Progress(0, sampler, states, step_size.start_search(start), moments.no_moments(rules.mass, trees.size(one)))
+    step = step_size.start_polish(start, NUM_UNITS) if rules.by_block else step_size.start_search(start)
+    return Progress(0, sampler, states, step, moments.no_moments(rules.mass, trees.size(one)))
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
@@ -103,10 +105,13 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     states, tuning, used, by_chain = _run_block(sampler, tuning, chain_keys, states, form, mesh)
     at = Progress(at.done + count, at.sampler, states, tuning.step, tuning.moments)
     rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
-    scale = float(jnp.exp(log_scale(knob(at.sampler, "mass")))) if has_knob(at.sampler, "mass") else 1.0
     num_steps = np.full(count, at.sampler.num_steps, np.int32)
-    trace = Trace(np.asarray(used), rates, divergent, num_steps, np.full(count, scale, np.float32), positions)
+    trace = Trace(np.asarray(used), rates, divergent, num_steps, np.full(count, mass_scale_of(at.sampler), np.float32), positions)
     return (_end_stage(at, stage, rules) if at.done == stage.stop else at), trace
+
+
+def mass_scale_of(sampler: Sampler) -> float:
+    return float(jnp.exp(log_scale(knob(sampler, "mass")))) if has_knob(sampler, "mass") else 1.0
 
 
 def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:

@@ -56,7 +56,7 @@ def _test(plan: Any) -> str:
         sources += f" and {plan.noise_variance:.2g} from the minibatches"
     over = "over all data" if plan.num_examples else "of the density"
     if plan.test == "tuna":
-        over = f"on about {_examples(plan.test_examples)}, drawn by how much they can matter,"
+        over = f"on {_examples(plan.test_examples)}, drawn by how much they can matter,"
     return (
         f"Test: an exact Metropolis-Hastings test {over} after every proposal; expected to accept {plan.predicted_acceptance:.0%} "
         f"(the log ratio varies by {sources})."
@@ -71,7 +71,7 @@ def _yield(plan: Any) -> str:
     passes = seen / plan.num_examples
     if plan.test == "tuna":
         return (
-            f"Cost: a transition's gradients see {seen} examples and its test about {_examples(plan.test_examples)}, however many there "
+            f"Cost: a transition's gradients see {seen} examples and its test {_examples(plan.test_examples)}, however many there "
             f"are in all; {draws}."
         )
     return (
@@ -101,7 +101,7 @@ def _others(plan: Any) -> list[str]:
 
 
 def _examples(number: float) -> str:
-    return "less than one example" if number < 1.0 else f"{number:.3g} examples"
+    return "less than one example" if number < 1.0 else f"about {number:.3g} examples"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,53 @@
+"""A warm-up that is tuned between blocks, with the very program that draws: for a plan that is nearly right from the start.
+
+Tuning inside the block (`adapt`) crosses orders of magnitude, and needs a program of its own, which takes seconds to compile.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.run.bounds import check_bounds
+from amagold.run.chunks import run_chunks
+from amagold.samplers import Sampler
+from amagold.warmup import step_size
+from amagold.warmup.adapt import Progress, Rules, Trace, mass_scale_of
+from amagold.warmup.knobs import knob, turn
+from amagold.warmup.schedule import NUM_UNITS
+
+LONGEST = 1.15  # times the planned trajectory: adaptation to an acceptance that hardly falls would go on and on
+
+
+def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
+    """One block with the settings as they are; the step size then follows the block's mean acceptance."""
+    count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
+    [(states, kept)] = run_chunks(at.sampler, key, at.states, count, first=at.done, keep_energy=True, at_once=count)
+    check_bounds(kept.info)
+    rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
+    used = float(knob(at.sampler, "step_size"))
+    sampler, step = at.sampler, at.step
+    if rules.target_acceptance is not None:
+        step = step_size.update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
+        done = at.done + count >= rules.num_warmup
+        sampler = _with_step_size(sampler, step.log_average if done else step.log_step, rules)
+    trace = Trace(
+        np.full(count, used, np.float32),
+        rates,
+        divergent,
+        np.full(count, sampler.num_steps, np.int32),
+        np.full(count, mass_scale_of(sampler), np.float32),
+        jax.tree.map(np.asarray, kept.position) if rules.keep else (),
+    )
+    return Progress(at.done + count, sampler, states, step, at.moments), trace
+
+
+def block_transitions(num_warmup: int) -> int:
+    """Of a warm-up that is tuned between blocks."""
+    return max(1, num_warmup // NUM_UNITS)
+
+
+def _with_step_size(sampler: Sampler, log_step: jax.Array, rules: Rules) -> Sampler:
+    """The sampler with another step size, no longer than the planned trajectory allows: past a quarter turn it comes back."""
+    if rules.trajectory_length is not None:
+        log_step = jnp.minimum(log_step, np.log(LONGEST * rules.trajectory_length / sampler.num_steps).astype(np.float32))
+    return turn(sampler, step_size=jnp.exp(log_step))
