@@ -41,7 +41,7 @@ def differences_and_rounding(
     return remainders[:, 1] - remainders[:, 0], rounding.sum(axis=1)
 
 
-def _remainder(energy: Callable[[jax.Array], jax.Array], order: int, center: jax.Array, step: jax.Array) -> jax.Array:
+def remainder(energy: Callable[[jax.Array], jax.Array], order: int, center: jax.Array, step: jax.Array) -> jax.Array:
     return remainder_and_rounding(energy, order, center, step)[0]
 
 
@@ -57,17 +57,17 @@ def remainder_and_rounding(
     direct = along(jnp.ones((), center.dtype))
     size = jnp.abs(direct)
     for number in range(order + 1):
-        term = _derivative(along, number)(start) / math.factorial(number)
+        term = derivative(along, number)(start) / math.factorial(number)
         direct, size = direct - term, size + jnp.abs(term)
     # R(z) = integral over (0, 1) of (1 - t)^order / order! times the next derivative along the way
     places = 0.5 * (1.0 + NODES)
     factors = 0.5 * WEIGHTS * (1.0 - places) ** order / math.factorial(order)
-    integral = jnp.dot(factors, jax.vmap(_derivative(along, order + 1))(jnp.asarray(places)))
+    integral = jnp.dot(factors, jax.vmap(derivative(along, order + 1))(jnp.asarray(places)))
     is_near = jnp.max(jnp.abs(step)) < NEAR
     return jnp.where(is_near, integral, direct), ROUNDING * jnp.where(is_near, jnp.abs(integral), size)
 
 
-def _derivative(function: Callable[[Any], jax.Array], number: int) -> Callable[[Any], jax.Array]:
+def derivative(function: Callable[[Any], jax.Array], number: int) -> Callable[[Any], jax.Array]:
     """The derivative of this number of a function of one number."""
     for _ in range(number):
         function = _slope(function)

@@ -119,7 +119,7 @@ class TunaTest:
         count = jax.lax.while_loop(lambda count: count.time < rate, look, begin)
         # log a = rho + [log prior + T](theta*) - [log prior + T](theta) + the arrivals' part
         few = work + memory.energy - there.energy + count.log_ratio
-        log_ratio = jnp.where(scans, work + _scan(posterior, memory.position, proposed, scans), few)
+        log_ratio = jnp.where(scans, work + scan_all(posterior, memory.position, proposed, scans), few)
         is_inside = target.is_inside(proposed)
         # an event of scalable MH makes the ratio zero, which is no accident
         is_divergent = is_inside & ~((log_ratio > HOPELESS) | (jnp.isneginf(log_ratio) & jnp.isneginf(count.log_ratio)))
@@ -179,7 +179,7 @@ class TunaTest:
         )
 
 
-def _scan(target: Posterior, position: trees.PyTree, proposed: trees.PyTree, scans: jax.Array) -> jax.Array:
+def scan_all(target: Posterior, position: trees.PyTree, proposed: trees.PyTree, scans: jax.Array) -> jax.Array:
     """log pi(theta*) - log pi(theta) over all data; a loop that does not turn where no chain asks for it."""
     length = min(target.num_examples, chunks.chunk_size_for(target, position))
     num_chunks = -(-target.num_examples // length)

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,10 +11,10 @@ import numpy as np
 
 from amagold import trees
 from amagold.acceptance.alias import alias_table
+from amagold.acceptance.norms import norms_and_scales
 from amagold.acceptance.remainders import remainder_differences
 from amagold.acceptance.tuna import TunaTest
 from amagold.compiling import run_once
-from amagold.energy import chunks
 from amagold.mode.derivatives import whole_hessian
 from amagold.mode.reference import Reference, reference_of
 from amagold.target import Posterior, Target, checks, with_data
@@ -57,7 +56,7 @@ class Tuna:
                 "center must be a mode for acceptance.tuna, but the energy does not curve upwards there; give another"
             ) from None
         whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
-        norms, scales = _norms(target, reference.position, whitening, bounds)
+        norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
         weights = np.asarray(scales, np.float64) * np.asarray(norms, np.float64) ** (self.order + 1)
         test = TunaTest(
             order=self.order,
@@ -107,34 +106,6 @@ def tuna(
     checks.whole_number("block_size", block_size, at_least=1, remedy="give the arrivals looked at together; 32 is usual")
     checks.number("noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little")
     return Tuna(int(order), None if center is None else trees.as_position(center), int(block_size), float(noise), bounds, most)
-
-
-@partial(jax.jit, static_argnames=("bounds",))
-def _norms(target: Posterior, position: trees.PyTree, whitening: jax.Array, bounds: LinearBounds) -> tuple[jax.Array, jax.Array]:
-    """a_i = |A_i|, the operator norm of theta -> z_i from the norm of H, and the scale of each example's derivatives."""
-    flat = trees.flatten(position)
-
-    def one(example: trees.PyTree) -> tuple[jax.Array, jax.Array]:
-        def predict(at: jax.Array) -> jax.Array:
-            return jnp.atleast_1d(bounds.predictor(trees.unflatten_like(at, position), example))
-
-        # A_i L^-T, one row for each number that the example's predictor has
-        rows = jax.jacrev(predict)(flat) @ whitening.T
-        scale = jnp.float32(1.0) if bounds.scale is None else bounds.scale(bounds.predictor(position, example), example)
-        if rows.shape[0] == 1:
-            return jnp.linalg.norm(rows), scale
-        return jnp.sqrt(jnp.linalg.eigvalsh(rows @ rows.T)[-1]), scale
-
-    def visit(carry: tuple[jax.Array, jax.Array], rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-        found = jax.vmap(one)(rows)
-        if is_new is None:
-            return found
-        norms, scales = (jax.lax.dynamic_update_slice_in_dim(old, new, start, 0) for old, new in zip(carry, found, strict=True))
-        return norms, scales
-
-    nothing = jnp.zeros(target.num_examples, flat.dtype)
-    chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
-    return chunks.fold(target, position, visit, (nothing, nothing), chunk_size)
 
 
 @run_once

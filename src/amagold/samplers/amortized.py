@@ -199,6 +199,11 @@ def amortized(
     gradient.check(target, int(num_steps))
     estimator: GradientEstimator = bound_to(target, gradient)
     test: Acceptance = bound_to(target, acceptance, getattr(estimator, "reference", None))
+    if not resample_momentum and getattr(test, "needs_fresh_momentum", False):
+        raise ValueError(
+            "resample_momentum must be True with acceptance.barker, got False: each of its many rejections would turn the chain around; "
+            "use another test, or a fresh momentum"
+        )
     if test.label == "exact" and not estimator.keeps_exactness:
         raise ValueError(
             "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
