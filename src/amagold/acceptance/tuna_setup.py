@@ -14,7 +14,7 @@ from amagold.acceptance.alias import alias_table
 from amagold.acceptance.norms import norms_and_scales
 from amagold.acceptance.remainders import remainder_differences
 from amagold.acceptance.tuna import TunaTest
-from amagold.compiling import run_once
+from amagold.compiling import ONCE, jit
 from amagold.mode.derivatives import whole_hessian
 from amagold.mode.reference import Reference, reference_of
 from amagold.target import Posterior, Target, checks, with_data
@@ -108,7 +108,7 @@ def tuna(
     return Tuna(int(order), None if center is None else trees.as_position(center), int(block_size), float(noise), bounds, most)
 
 
-@run_once
+@jit(ONCE)
 def _typical(target: Posterior, test: TunaTest, whitening: jax.Array) -> tuple[jax.Array, jax.Array]:
     """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation, and the C M."""
     like = test.reference.position

@@ -7,7 +7,7 @@ def run(only: Sequence[str] | None = None, seconds: float = 1.0) -> None:
     """Print one table, a row for each benchmark.
 
     Args:
-      only: names of the benchmarks to run; None runs all.
+      only: names of the benchmarks to run; None runs all but those that take minutes, which the last line names.
       seconds: time for each side of a measurement, after compilation.
     """
     from amagold.bench.rows import BENCHMARKS
@@ -21,4 +21,6 @@ def run(only: Sequence[str] | None = None, seconds: float = 1.0) -> None:
         if name not in names:
             raise ValueError(f"only must name benchmarks among {', '.join(names)}, got {name!r}")
     use_all_cores()
-    print_table([benchmark for benchmark in BENCHMARKS if not only or benchmark.name in only], seconds)
+    print_table([benchmark for benchmark in BENCHMARKS if (benchmark.name in only if only else not benchmark.is_long)], seconds)
+    if not only:
+        print(f"Minutes each, so by name alone (--only): {', '.join(benchmark.name for benchmark in BENCHMARKS if benchmark.is_long)}")

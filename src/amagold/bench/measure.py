@@ -6,20 +6,22 @@ from typing import NamedTuple
 
 
 class Measurement(NamedTuple):
-    """One row's figure, and the seconds that compilation took before it (None where nothing is compiled)."""
+    """One row's figure, the seconds that compilation took before it (None where nothing is compiled), and what went into the figure."""
 
     ratio: float
     compile_seconds: float | None = None
+    details: str = ""
 
 
 class Benchmark(NamedTuple):
-    """One row of the table. `bound` is what the ratio should reach, from above or from below."""
+    """One row of the table. `bound` is what the ratio should reach, from above or from below; a long one runs only when it is named."""
 
     name: str
     compared: str
     bound: float
     at_least: bool
     measure: Callable[[float], Measurement]
+    is_long: bool = False
 
     def is_met(self, ratio: float) -> bool:
         return ratio >= self.bound if self.at_least else ratio <= self.bound

@@ -8,6 +8,7 @@ from amagold.bench.measure import Measurement, NoRatioError
 
 NUM_CHAINS, NUM_SAMPLES, THIN = 64, 1_000, 100
 STORED_CHAINS, FEW, MANY = 4, 10_000, 1_000_000
+LARGE_EXAMPLES, LARGE_PARAMETERS, SMALL_EXAMPLES = 2_000_000, 20, 2_000
 
 
 def peak_memory(call: str) -> int:
@@ -44,6 +45,43 @@ def draw_stored(num_samples: int) -> None:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sample(double_well_sampler(), num_samples, 100, STORED_CHAINS, init=0.0, store=Path(folder) / "run.zarr", progress=False)
+
+
+def import_only() -> None:
+    """All modules that a run loads, and a running JAX, but no data and nothing compiled."""
+    import arviz_stats  # noqa: F401
+    import jax
+    import optax  # noqa: F401
+    import scipy.optimize
+    import scipy.stats  # noqa: F401
+    import xarray  # noqa: F401
+
+    from amagold import models  # noqa: F401
+    from amagold.sampling.sample import sample  # noqa: F401
+
+    jax.random.normal(jax.random.key(0), (2,)).block_until_ready()
+
+
+def draw_large(num_examples: int, num_parameters: int) -> None:
+    import warnings
+
+    from amagold import models
+    from amagold.bench.flat import logistic_table
+    from amagold.sampling.sample import sample
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sample(models.logistic(*logistic_table(num_examples, num_parameters)), num_chains=64, progress=False)
+
+
+def measure_data(num_examples: int, num_parameters: int, seconds: float) -> Measurement:
+    data = 4 * num_examples * num_parameters  # X, and y as a number each
+    imports, nothing, all_of_it = (
+        1024 * peak_memory(call)
+        for call in ("import_only()", f"draw_large({SMALL_EXAMPLES}, {num_parameters})", f"draw_large({num_examples}, {num_parameters})")
+    )
+    words = f"{(all_of_it - imports) / 1e6:.0f} MB, of which {SMALL_EXAMPLES:,} examples need {(nothing - imports) / 1e6:.0f} MB"
+    return Measurement((all_of_it - imports) / data, details=f"{words}; {data / 1e6:.0f} MB of data")
 
 
 def measure_thinning(seconds: float) -> Measurement:

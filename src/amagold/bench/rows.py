@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from amagold.bench import dist1, double_well, logistic, memory, network, startup, whole_run
+from amagold.bench import against_peers, dist1, double_well, flat, logistic, memory, network, startup, whole_run
 from amagold.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -89,5 +89,93 @@ BENCHMARKS = (
         1.2,
         False,
         memory.measure_store,
+    ),
+    Benchmark(
+        "memory-data",
+        "peak memory of sampling 2 million examples x 20 beyond that of the imports / bytes of X and y as float32, 64 chains",
+        3.0,
+        False,
+        partial(memory.measure_data, memory.LARGE_EXAMPLES, memory.LARGE_PARAMETERS),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at the mode: 10^6 x 20",
+        1_000,
+        True,
+        partial(against_peers.measure_rate, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6-setup",
+        "seconds from nothing to 1,000 effective draws, extrapolated from the rate: NUTS (given mode and Hessian) / sample(): 10^6 x 20",
+        100,
+        True,
+        partial(against_peers.measure_from_nothing, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-in-n",
+        "effective draws/s after warm-up of sample(), 64 chains: 4 x 10^6 examples / 10^5 examples, 20 parameters",
+        0.7,
+        True,
+        partial(against_peers.measure_growth, 100_000, 4_000_000, 20),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-d100",
+        "as flat-logistic-1e6, with 100 parameters",
+        50,
+        True,
+        partial(against_peers.measure_rate, "logistic 1000000 x 100", flat.logistic(1_000_000, 100)),
+        is_long=True,
+    ),
+    Benchmark(
+        "softmax-1e5",
+        "the same for models.softmax: 10^5 examples, 9 predictors, 3 classes",
+        20,
+        True,
+        partial(against_peers.measure_rate, "softmax", flat.softmax(100_000, 9, 3)),
+        is_long=True,
+    ),
+    Benchmark(
+        "robust-1e5",
+        "the same for models.robust: 10^5 x 20",
+        20,
+        True,
+        partial(against_peers.measure_rate, "robust", flat.robust(100_000, 20)),
+        is_long=True,
+    ),
+    Benchmark(
+        "own-likelihood-1e6",
+        "the same for a logistic regression that a user wrote, without bounds: 10^6 x 20",
+        5,
+        True,
+        partial(against_peers.measure_rate, "own likelihood", flat.own_likelihood(1_000_000, 20)),
+        is_long=True,
+    ),
+    Benchmark(
+        "australian-64",
+        "effective draws/s after warm-up of sample() / of the better of BlackJAX's and NumPyro's NUTS, 64 chains each: 690 x 15",
+        10,
+        True,
+        partial(against_peers.measure_small, flat.australian(), 64, 1_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "australian-4",
+        "the same with 4 chains each",
+        5,
+        True,
+        partial(against_peers.measure_small, flat.australian(), 4, 5_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "hmcecs",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every core, about the mode: 200,000 x 50",
+        10,
+        True,
+        partial(against_peers.measure_hmcecs, 200_000, 50),
+        is_long=True,
     ),
 )

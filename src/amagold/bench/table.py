@@ -30,4 +30,5 @@ def table_row(benchmark: Benchmark, seconds: float) -> tuple[str, ...]:
         return benchmark.name, "-", wanted, "skipped", "-", f"{reason} ({benchmark.compared})"
     verdict = "[green]met[/]" if benchmark.is_met(found.ratio) else "[red]missed[/]"
     compiled = "-" if found.compile_seconds is None else f"{found.compile_seconds:.1f} s"
-    return benchmark.name, f"{found.ratio:.3g}", wanted, verdict, compiled, benchmark.compared
+    words = f"{benchmark.compared}: {found.details}" if found.details else benchmark.compared
+    return benchmark.name, f"{found.ratio:.3g}", wanted, verdict, compiled, words

@@ -1,6 +1,5 @@
 """The energy of all data and its first two derivatives at a position, in one pass."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -8,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.compiling import OFTEN, ONCE, jit
 from amagold.energy import chunks
 from amagold.energy.precise import Wide, add_each, add_to, zero, zeros_like
 from amagold.target import Posterior
@@ -23,7 +23,7 @@ class Derivatives(NamedTuple):
     hessian: jax.Array | None
 
 
-@partial(jax.jit, static_argnames=("order",))
+@jit(OFTEN, "order")
 def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Derivatives:
     """The derivatives up to the order, 1 or 2."""
     flat = trees.flatten(position)
@@ -50,7 +50,7 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
-@jax.jit
+@jit(ONCE)
 def prior_derivatives(target: Posterior, position: trees.PyTree) -> Derivatives:
     """The same of -log prior."""
 

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from amagold import trees
+from amagold.compiling import OFTEN, jit
 from amagold.samplers import Info, Randomness, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
@@ -152,7 +153,7 @@ def _chunk(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
     return states, jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), kept)
 
 
-@partial(jax.jit, static_argnames=("layout", "mesh"))
+@jit(OFTEN, "layout", "mesh")
 def _run_chunk(
     sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout, mesh: Mesh | None
 ) -> tuple[State, Kept]:

@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec as Spec
 
 from amagold import trees
 from amagold.batches.plans import Iid
+from amagold.compiling import OFTEN, jit
 from amagold.gradients import Minibatch
 from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mesh, most_transitions, spread, transition_keys
 from amagold.samplers import Sampler, State
@@ -171,7 +172,7 @@ class Form(NamedTuple):
     keep: bool
 
 
-@partial(jax.jit, static_argnames=("form", "mesh"))
+@jit(OFTEN, "form", "mesh")
 def _run_block(
     sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, mesh: Mesh | None
 ) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:

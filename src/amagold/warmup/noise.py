@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.compiling import run_once
+from amagold.compiling import ONCE, jit
 from amagold.gradients import minibatch
 from amagold.mode.curvature import DENSE_PARAMETERS, whitening_of
 from amagold.mode.reference import Reference
@@ -54,7 +54,7 @@ def measure_noise(
     return {order: GradientNoise(np.asarray(found, np.float64)) for order, found in zip((None, 1, 2), covariances, strict=False)}
 
 
-@run_once
+@jit(ONCE)
 def _covariances(target: Posterior, reference: Reference | None, positions: trees.PyTree, key: jax.Array) -> tuple[jax.Array, ...]:
     """N^2 Cov over examples of grad U_i, less T_i' of order 1 and 2: matrices where parameters are few, and their diagonals else."""
     num_positions = jax.tree.leaves(positions)[0].shape[0]

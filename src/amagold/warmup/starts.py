@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.compiling import run_once
+from amagold.compiling import ONCE, jit
 from amagold.mode.curvature import Curvature
 from amagold.mode.search import Mode
 from amagold.target import Posterior, Target, checks
@@ -33,7 +33,7 @@ def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, 
     return _disperse(target, mode.position, factor, jax.random.split(key, num_chains), jnp.float32(scale if mode.is_converged else 1.0))
 
 
-@run_once
+@jit(ONCE)
 def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, keys: jax.Array, scale: jax.Array) -> trees.PyTree:
     def start(key: jax.Array) -> trees.PyTree:
         def draw(attempt: jax.Array) -> trees.PyTree:
