@@ -1,5 +1,6 @@
 """The energy of all data and its first two derivatives at a position, in one pass."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -50,12 +51,12 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
-@jit(ONCE)
-def prior_derivatives(target: Posterior, position: trees.PyTree) -> Derivatives:
+@jit(ONCE, "log_prior")
+def prior_derivatives(log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
     """The same of -log prior."""
 
     def energy(at: jax.Array) -> jax.Array:
-        return -target.log_prior(trees.unflatten_like(at, position))
+        return -log_prior(trees.unflatten_like(at, position))
 
     flat = trees.flatten(position)
     return Derivatives(add_to(zero(), energy(flat)[None]), jax.grad(energy)(flat), jax.hessian(energy)(flat))
@@ -63,4 +64,4 @@ def prior_derivatives(target: Posterior, position: trees.PyTree) -> Derivatives:
 
 def whole_hessian(target: Posterior, position: trees.PyTree, of_data: jax.Array | None) -> np.ndarray:
     """The Hessian of the whole energy in float64, given that of all data."""
-    return np.asarray(of_data, np.float64) + np.asarray(prior_derivatives(target, position).hessian, np.float64)
+    return np.asarray(of_data, np.float64) + np.asarray(prior_derivatives(target.log_prior, position).hessian, np.float64)

@@ -16,7 +16,7 @@ MAX_HALVINGS = 8
 SUFFICIENT = 1e-4  # of the gain that the slope promises, a step must bring at least
 ROUNDING = 1e-6  # of an energy in float32 sums: a loss below this is none
 FEW = 2**15  # examples that a first mode is found from
-MANY = 8 * FEW  # with fewer examples than this, all of them are looked at from the start
+MUCH_WORK = 10**9  # examples times squared parameters: a pass over less costs no more than compiling another program
 
 
 class Point(NamedTuple):
@@ -37,7 +37,7 @@ def newton_mode(target: Posterior, start: trees.PyTree, tolerance: float) -> tup
 
     Many examples are searched from the mode of a few of them, which is some standard deviations away.
     """
-    if target.num_examples >= MANY:
+    if target.num_examples * trees.size(start) ** 2 >= MUCH_WORK and target.num_examples >= 8 * FEW:
         stride = target.num_examples // FEW
         few = dataclasses.replace(target, data=jax.tree.map(lambda leaf: leaf[::stride][:FEW], target.data))
         near = _descend(few, start, target.num_examples / FEW, 1e-2)
@@ -89,7 +89,7 @@ def _point(target: Posterior, position: trees.PyTree, weight: float) -> Point:
     if not bool(target.is_inside(position)):
         nothing = np.zeros(trees.size(position))
         return Point(position, np.inf, nothing, np.diag(nothing))
-    prior, data = (_in_float64(found) for found in (prior_derivatives(target, position), derivatives_at(target, position, 2)))
+    prior, data = (_in_float64(found) for found in (prior_derivatives(target.log_prior, position), derivatives_at(target, position, 2)))
     return Point(position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True)))
 
 

@@ -224,9 +224,12 @@ def run_chunks(
     """
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
-    layout = plan_layout(sampler, states, num_samples, thin, 1 if mesh is None else mesh.size, chunk_bytes)._replace(energy=keep_energy)
     if at_once is not None and thin == 1:
-        layout = layout._replace(num_blocks=1, num_kept=min(at_once, num_samples))
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states.position)
+        layout = Layout(1, min(at_once, num_samples), 1, sampler.draws_late(one, num_chains), keep_energy)
+    else:
+        num_devices = 1 if mesh is None else mesh.size
+        layout = plan_layout(sampler, states, num_samples, thin, num_devices, chunk_bytes)._replace(energy=keep_energy)
     (chain_keys, states), sampler = spread(mesh, (chain_keys_of(key, num_chains), states), sampler)
 
     def advance(states: State, at: int, layout: Layout) -> tuple[State, Kept]:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.compiling import ONCE, jit
 from amagold.run.bounds import check_bounds
 from amagold.run.chunks import run_chunks
 from amagold.samplers import Sampler
@@ -27,7 +28,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     used = float(knob(at.sampler, "step_size"))
     sampler, step = at.sampler, at.step
     if rules.target_acceptance is not None:
-        step = step_size.update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
+        step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
         done = at.done + count >= rules.num_warmup
         sampler = _with_step_size(sampler, step.log_average if done else step.log_step, rules)
     trace = Trace(
@@ -39,6 +40,9 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
         jax.tree.map(np.asarray, kept.position) if rules.keep else (),
     )
     return Progress(at.done + count, sampler, states, step, at.moments), trace
+
+
+_update = jit(ONCE)(step_size.update)
 
 
 def block_transitions(num_warmup: int) -> int:

@@ -10,8 +10,8 @@ from amagold.warmup.candidate import Candidate, Setting
 SMALLEST_BATCH = 16  # below this a step is mostly overhead
 MAX_STEPS = 1024  # per trajectory
 LONGEST_FULL = 1024
-CONTROLLED_BATCHES = (2, 4, 8, 16, 32, 128, 512)
-LONGEST_CONTROLLED = 64
+CONTROLLED_BATCHES = (2, 8, 32, 128, 512)
+LONGEST_CONTROLLED = 16
 CLOSE = 0.97  # a candidate must be this much cheaper to be preferred over an earlier, simpler one
 
 
