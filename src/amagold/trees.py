@@ -7,6 +7,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 
 PyTree = Any
@@ -81,7 +82,7 @@ def num_bytes(tree: PyTree) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
-def unflatten_like(flat: jax.Array, like: PyTree) -> PyTree:
+def unflatten_like(flat: jax.Array | np.ndarray, like: PyTree) -> PyTree:
     """Cut the last axis of `flat` into leaves shaped like those of `like`, keeping the leading axes."""
     leaves, structure = jax.tree.flatten(like)
     pieces, start = [], 0
@@ -113,6 +114,11 @@ def dot(left: PyTree, right: PyTree) -> jax.Array:
 def where(condition: jax.Array, if_true: PyTree, if_false: PyTree) -> PyTree:
     """One selection for a whole tree, so that no field can be left behind."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
+
+
+def is_finite(tree: PyTree) -> bool:
+    """Whether every number of a tree of known values is finite; nothing is compiled for it."""
+    return all(bool(np.all(np.isfinite(np.asarray(leaf)))) for leaf in jax.tree.leaves(tree))
 
 
 def all_finite(tree: PyTree) -> jax.Array:

@@ -57,6 +57,7 @@ class Tuna:
             ) from None
         whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
         norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
+        norms = np.asarray(norms)
         weights = np.asarray(scales, np.float64) * np.asarray(norms, np.float64) ** (self.order + 1)
         test = TunaTest(
             order=self.order,
@@ -66,7 +67,7 @@ class Tuna:
             whitening=jnp.asarray(factor.T, jnp.float32),
             weights=jnp.asarray(weights, jnp.float32),
             total=jnp.float32(weights.sum()),
-            largest=norms.max(),
+            largest=jnp.float32(np.max(norms)),
             # an example that the bound says cannot matter is never drawn, but its slot must exist
             table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
             spread=jnp.float32(0.0),
@@ -75,11 +76,11 @@ class Tuna:
             most=jnp.float32(target.num_examples if self.most is None else self.most),
         )
         # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then has variance v
-        share, needed = _typical(target, test, whitening)
-        spread = share / self.noise
+        share, needed = (np.asarray(found, np.float32) for found in _typical(target, test, whitening))
+        spread = share / np.float32(self.noise)
         # kappa C M, or all data
-        typical = jnp.mean(jnp.minimum(jnp.maximum(1.0, spread * needed) * needed, test.most))
-        return dataclasses.replace(test, spread=spread, typical=typical)
+        typical = np.mean(np.minimum(np.maximum(1.0, spread * needed) * needed, float(test.most)))
+        return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
 
 
 def tuna(

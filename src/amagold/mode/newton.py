@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
@@ -81,8 +80,9 @@ def _newton_step(point: Point) -> np.ndarray | None:
 
 
 def _moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
-    flat = trees.flatten(position)
-    return trees.unflatten_like(flat + jnp.asarray(step, flat.dtype), position)
+    # in NumPy, because every operation of JAX on its own is a program to compile
+    flat = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
+    return trees.as_position(trees.unflatten_like(flat + step, position))
 
 
 def _point(target: Posterior, position: trees.PyTree, weight: float) -> Point:

@@ -47,7 +47,7 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
             "kept whole; use order=1"
         )
     _, gradient, hessian = derivatives_at(posterior, position, order)
-    if not bool(trees.all_finite((gradient, hessian))):
+    if not trees.is_finite((gradient, hessian)):
         raise ValueError("center must have finite derivatives of the log likelihood, got some that are not; choose another center")
     return Reference(position, gradient, hessian)
 

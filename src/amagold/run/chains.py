@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.compiling import OFTEN, jit
 from amagold.run.bounds import check_bounds
 from amagold.run.chunks import CHUNK_BYTES, Kept, run_chunks
 from amagold.samplers import Info, Sampler, State
@@ -33,7 +34,7 @@ def start_chains(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> S
     return states
 
 
-@jax.jit
+@jit(OFTEN)
 def _start(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> tuple[State, jax.Array, jax.Array, jax.Array]:
     """The states, and of each chain whether its start is finite, inside the domain, and of finite density."""
     num_chains = jax.tree.leaves(positions)[0].shape[0]

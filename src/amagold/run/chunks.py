@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from amagold import trees
-from amagold.compiling import OFTEN, jit
+from amagold.compiling import OFTEN, ONCE, jit
 from amagold.samplers import Info, Randomness, Sampler, State
 
 CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
@@ -177,6 +177,7 @@ def chain_mesh(num_chains: int) -> Mesh | None:
     return None if usable == 1 else Mesh(np.array(devices[:usable]), ("chain",))
 
 
+@jit(ONCE, "num_chains")
 def chain_keys_of(key: jax.Array, num_chains: int) -> jax.Array:
     """A key for each chain."""
     return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(num_chains, dtype=jnp.uint32))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance import Acceptance, full
+from amagold.compiling import OFTEN, jit
 from amagold.gradients import GradientEstimator, Minibatch
 from amagold.gradients import full as full_gradient
 from amagold.randomness import draw_all, resolve
@@ -217,14 +218,14 @@ def bound_to(target: Target, part: Any, *known: Any) -> Any:
     return part.bind(target, *known) if hasattr(part, "bind") else part
 
 
-@jax.jit
+@jit(OFTEN)
 def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree) -> tuple[State, Info]:
     randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
     rows = None if batches is None and not _is_external(sampler) else sampler.gather(randomness, batches)
     return sampler.advance(state, randomness, rows)
 
 
-@jax.jit
+@jit(OFTEN)
 def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
     return sampler.acceptance.remember(sampler.target, position)
 

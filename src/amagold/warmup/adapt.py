@@ -1,6 +1,7 @@
 """The warm-up: transitions that tune the sampler as they go, block by block, and can be stopped between any two blocks."""
 
 import dataclasses
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -112,7 +113,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
 
 
 def mass_scale_of(sampler: Sampler) -> float:
-    return float(jnp.exp(log_scale(knob(sampler, "mass")))) if has_knob(sampler, "mass") else 1.0
+    return math.exp(log_scale(knob(sampler, "mass"))) if has_knob(sampler, "mass") else 1.0
 
 
 def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
@@ -126,7 +127,8 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
         sampler = turn(sampler, mass=mass)
         if rules.target_acceptance is not None:
             # a step keeps the distance that it moves a typical parameter by
-            sampler = turn(sampler, step_size=knob(sampler, "step_size") * jnp.exp(log_scale(earlier) - log_scale(mass)))
+            kept = float(knob(sampler, "step_size")) * math.exp(log_scale(earlier) - log_scale(mass))
+            sampler = turn(sampler, step_size=jnp.float32(kept))
         collected = moments.no_moments(rules.mass, collected.mean.shape[0])
         sampler = _rechoose_num_steps(sampler, rules)
     if at.done == rules.num_warmup or rules.target_acceptance is None:

@@ -30,7 +30,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     if rules.target_acceptance is not None:
         step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
         done = at.done + count >= rules.num_warmup
-        sampler = _with_step_size(sampler, step.log_average if done else step.log_step, rules)
+        sampler = _with_step_size(sampler, np.asarray(step.log_average if done else step.log_step), rules)
     trace = Trace(
         np.full(count, used, np.float32),
         rates,
@@ -50,8 +50,8 @@ def block_transitions(num_warmup: int) -> int:
     return max(1, num_warmup // NUM_UNITS)
 
 
-def _with_step_size(sampler: Sampler, log_step: jax.Array, rules: Rules) -> Sampler:
+def _with_step_size(sampler: Sampler, log_step: np.ndarray, rules: Rules) -> Sampler:
     """The sampler with another step size, no longer than the planned trajectory allows: past a quarter turn it comes back."""
     if rules.trajectory_length is not None:
-        log_step = jnp.minimum(log_step, np.log(LONGEST * rules.trajectory_length / sampler.num_steps).astype(np.float32))
-    return turn(sampler, step_size=jnp.exp(log_step))
+        log_step = np.minimum(log_step, np.log(LONGEST * rules.trajectory_length / sampler.num_steps))
+    return turn(sampler, step_size=jnp.float32(np.exp(np.float32(log_step))))

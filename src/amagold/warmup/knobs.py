@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -49,13 +50,14 @@ def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
     return DenseMass(jnp.diag(_scales(mass, position)) if size else jnp.zeros((0, 0)))
 
 
-def log_scale(mass: Mass) -> Any:
+def log_scale(mass: Mass) -> float:
     """log det(W) / d: the geometric mean of what one unit of step moves a parameter by."""
     if isinstance(mass, ScalarMass):
-        return jnp.log(mass.inverse_scale)
+        return float(np.log(np.asarray(mass.inverse_scale)))
     if isinstance(mass, DiagonalMass):
-        return jnp.mean(jnp.log(trees.flatten(mass.inverse_scale)))
-    return jnp.mean(jnp.log(jnp.abs(jnp.diagonal(mass.inverse_factor))))
+        scales = np.concatenate([np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(mass.inverse_scale)])
+        return float(np.mean(np.log(scales)))
+    return float(np.mean(np.log(np.abs(np.diagonal(np.asarray(mass.inverse_factor))))))
 
 
 def _scales(mass: Any, position: trees.PyTree) -> Any:

@@ -30,11 +30,11 @@ def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, 
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     checks.number("scale", scale, above=0.0, remedy="give the spread in posterior standard deviations; 2 is usual")
     factor = jnp.asarray(curvature.factor if mode.is_converged else np.sqrt(curvature.modest_variances()), jnp.float32)
-    return _disperse(target, mode.position, factor, jax.random.split(key, num_chains), jnp.float32(scale if mode.is_converged else 1.0))
+    return _disperse(target, mode.position, factor, key, jnp.float32(scale if mode.is_converged else 1.0), num_chains)
 
 
-@jit(ONCE)
-def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, keys: jax.Array, scale: jax.Array) -> trees.PyTree:
+@jit(ONCE, "num_chains")
+def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, key: jax.Array, scale: jax.Array, num_chains: int) -> trees.PyTree:
     def start(key: jax.Array) -> trees.PyTree:
         def draw(attempt: jax.Array) -> trees.PyTree:
             noise = jax.random.normal(jax.random.fold_in(key, attempt), factor.shape[:1], factor.dtype)
@@ -53,7 +53,7 @@ def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, keys: jax
         _, position, is_good = jax.lax.while_loop(goes_on, again, (jnp.int32(0), center, jnp.bool_(False)))
         return trees.where(is_good, position, center)
 
-    return jax.lax.map(start, keys)
+    return jax.lax.map(start, jax.random.split(key, num_chains))
 
 
 def _is_usable(target: Target, position: trees.PyTree) -> jax.Array:

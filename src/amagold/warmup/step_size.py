@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 SHRINKAGE = 0.05  # gamma
 STABILITY = 10.0  # t_0
@@ -34,9 +35,9 @@ class StepSize(NamedTuple):
 
 def start_search(step_size: jax.Array | float) -> StepSize:
     """Begin at a step size."""
-    log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
-    zero = jnp.float32(0.0)
-    return StepSize(log_step, log_step, log_step + jnp.log(CENTRE).astype(jnp.float32), zero, zero, zero)
+    # in NumPy, because every operation of JAX on its own is a program to compile
+    log_step = np.log(np.float32(step_size))
+    return StepSize(*(jnp.float32(value) for value in (log_step, log_step, log_step + np.log(np.float32(CENTRE)), 0.0, 0.0, 0.0)))
 
 
 def start_polish(step_size: jax.Array | float, num_transitions: int) -> StepSize:
