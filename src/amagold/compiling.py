@@ -5,6 +5,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import jax
+from jax.core import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -15,6 +16,8 @@ def jit(level: int, *static_argnames: str) -> Callable[[Function], Function]:
     """`jax.jit` that does not take all the time in the world: level ONCE for little work that is done once, OFTEN for the rest."""
 
     def decorate(function: Function) -> Function:
+        nested = jax.jit(function, static_argnames=static_argnames)
+
         @lru_cache(maxsize=1)
         def compiled() -> Any:
             # made when it is first called, because asking for the backend fixes JAX's devices
@@ -23,7 +26,9 @@ def jit(level: int, *static_argnames: str) -> Callable[[Function], Function]:
 
         @wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
-            return compiled()(*arguments, **named)
+            # inside another program, that one's options count
+            is_nested = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((arguments, named)))
+            return nested(*arguments, **named) if is_nested else compiled()(*arguments, **named)
 
         call.compiled = compiled  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance import Acceptance, full
-from amagold.compiling import OFTEN, jit
 from amagold.gradients import GradientEstimator, Minibatch
 from amagold.gradients import full as full_gradient
 from amagold.randomness import draw_all, resolve
@@ -218,14 +217,14 @@ def bound_to(target: Target, part: Any, *known: Any) -> Any:
     return part.bind(target, *known) if hasattr(part, "bind") else part
 
 
-@jit(OFTEN)
+@jax.jit
 def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree) -> tuple[State, Info]:
     randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
     rows = None if batches is None and not _is_external(sampler) else sampler.gather(randomness, batches)
     return sampler.advance(state, randomness, rows)
 
 
-@jit(OFTEN)
+@jax.jit
 def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
     return sampler.acceptance.remember(sampler.target, position)
 
