@@ -88,7 +88,7 @@ def unflatten_like(flat: jax.Array | np.ndarray, like: PyTree) -> PyTree:
     pieces, start = [], 0
     for leaf in leaves:
         stop = start + math.prod(leaf.shape)
-        pieces.append(flat[..., start:stop].reshape(*flat.shape[:-1], *leaf.shape).astype(leaf.dtype))
+        pieces.append(flat[..., start:stop].reshape((*flat.shape[:-1], *leaf.shape)).astype(leaf.dtype))
         start = stop
     return jax.tree.unflatten(structure, pieces)
 

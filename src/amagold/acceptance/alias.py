@@ -31,10 +31,11 @@ class AliasTable:
 
 def alias_table(weights: np.ndarray) -> AliasTable:
     """The table for positive weights, by cumulative sums: each heavy slot in turn fills up the light ones until it is light itself."""
-    weights = np.asarray(weights, np.float64)
-    scaled = weights * (len(weights) / weights.sum())
-    light, heavy = np.flatnonzero(scaled < 1.0), np.flatnonzero(scaled >= 1.0)
-    probability, alias = np.minimum(scaled, 1.0), np.arange(len(weights))
+    # 32-bit numbers where they will do: beside ten million examples every array counts
+    scaled = np.asarray(weights, np.float64) * (len(weights) / np.sum(weights, dtype=np.float64))
+    is_light = scaled < 1.0
+    light, heavy = (np.flatnonzero(chosen).astype(np.int32) for chosen in (is_light, ~is_light))
+    probability, alias = np.minimum(scaled, 1.0).astype(np.float32), np.arange(len(weights), dtype=np.int32)
     if len(light) and len(heavy):
         demand = np.cumsum(1.0 - scaled[light])  # what the light slots up to this one lack
         supply = np.cumsum(scaled[heavy] - 1.0)  # what the heavy slots up to this one have to give
@@ -46,4 +47,4 @@ def alias_table(weights: np.ndarray) -> AliasTable:
         probability[heavy] = np.clip(1.0 - (demand[last] - supply), 0.0, 1.0)
         alias[heavy[:-1]] = heavy[1:]
         probability[heavy[-1]] = 1.0
-    return AliasTable(jnp.asarray(probability, jnp.float32), jnp.asarray(alias, jnp.int32))
+    return AliasTable(jnp.asarray(probability), jnp.asarray(alias))

@@ -36,10 +36,9 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance.alias import AliasTable
+from amagold.acceptance.arrivals import ROUNDING, Arrivals, Count, conclude, count_arrivals, draw_test
 from amagold.acceptance.base import Decision
-from amagold.acceptance.full import HOPELESS
 from amagold.acceptance.gaps import gaps_of
-from amagold.acceptance.tuna import ROUNDING, Arrivals, Count, scan_all
 from amagold.mode.reference import Reference
 from amagold.target import Posterior, Target, with_data
 from amagold.target.bounds import LinearBounds
@@ -71,9 +70,7 @@ class FireflyTest:
     most: jax.Array  # expected arrivals above which all data are looked at instead
 
     def draw(self, key: jax.Array) -> Any:
-        """The uniform of the test, and a key for the arrivals: how many are needed depends on the position."""
-        uniform_key, arrivals_key = jax.random.split(key)
-        return -jax.random.exponential(uniform_key), arrivals_key
+        return draw_test(key)
 
     def remember(self, target: Target, position: trees.PyTree) -> FireflyMemory:
         away = self.surrogate.away(position)
@@ -91,31 +88,14 @@ class FireflyTest:
         scans = ~(self.total * jnp.maximum(memory.size, there.size) < self.most)
         rate = jnp.where(scans, 0.0, self.total * memory.size)  # C M(theta)
 
-        def look(count: Count) -> Count:
-            arrivals = self._arrivals(jax.random.fold_in(arrivals_key, count.num_blocks))
+        def look(count: Count, arrivals: Arrivals) -> Count:
             return self._look(posterior, memory, proposed, rate, count, arrivals)
 
-        begin = Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
-        count = jax.lax.while_loop(lambda count: count.time < rate, look, begin)
-        # log a = rho + [log prior + sum log B](theta*) - [same](theta) + the bright examples' part
-        few = work + memory.energy - there.energy + count.log_ratio
-        log_ratio = jnp.where(scans, work + scan_all(posterior, memory.position, proposed, scans), few)
-        is_inside = target.is_inside(proposed)
-        # a bright example whose gap closes makes the ratio zero, which is no accident
-        is_divergent = is_inside & ~((log_ratio > HOPELESS) | (jnp.isneginf(log_ratio) & jnp.isneginf(count.log_ratio)))
-        is_accepted = is_inside & jnp.isfinite(log_ratio) & (log_uniform < log_ratio)
-        num_examples = jnp.where(scans, posterior.num_examples, count.num_examples)
-        ratio = jnp.where(is_inside, log_ratio, -jnp.inf)
-        return Decision(is_accepted, ratio, is_divergent, there, num_examples, count.broken_bound)
+        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
+        return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
     def num_examples(self, target: Target) -> int:
         return self.block_size
-
-    def _arrivals(self, key: jax.Array) -> Arrivals:
-        gap_key, pick_key, keep_key = jax.random.split(key, 3)
-        shape = (self.block_size,)
-        times = jax.random.exponential(gap_key, shape)
-        return Arrivals(times, *self.table.draw(pick_key, shape), jax.random.uniform(keep_key, shape))
 
     def _look(
         self, target: Posterior, here: FireflyMemory, proposed: trees.PyTree, rate: jax.Array, count: Count, arrivals: Arrivals

@@ -23,17 +23,12 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance.alias import AliasTable
+from amagold.acceptance.arrivals import ROUNDING, Arrivals, Count, conclude, count_arrivals, draw_test
 from amagold.acceptance.base import Decision
-from amagold.acceptance.full import HOPELESS
 from amagold.acceptance.remainders import differences_and_rounding
-from amagold.energy import chunks
-from amagold.energy.precise import add_to, subtract, zero
 from amagold.mode.reference import Reference
-from amagold.randomness import scaled, unit
 from amagold.target import Posterior, Target, with_data
 from amagold.target.bounds import LinearBounds
-
-ROUNDING = 1e-3  # by which a remainder may seem to exceed its bound
 
 
 class TunaMemory(NamedTuple):
@@ -42,25 +37,6 @@ class TunaMemory(NamedTuple):
     position: trees.PyTree
     whitened: jax.Array  # L^T (theta - reference) with H = L L^T: its length is the distance in the norm of H
     energy: jax.Array  # -log prior + T(theta), without the constant
-
-
-class Arrivals(NamedTuple):
-    """A block of a Poisson process of rate one, and which examples arrive."""
-
-    gaps: jax.Array
-    slots: jax.Array
-    uniforms: jax.Array
-    keeps: jax.Array
-
-
-class Count(NamedTuple):
-    """How far a test is through its arrivals."""
-
-    time: jax.Array
-    log_ratio: jax.Array  # of the arrivals so far
-    num_examples: jax.Array
-    broken_bound: jax.Array
-    num_blocks: jax.Array
 
 
 @trees.record(static=("order", "block_size", "bounds"))
@@ -86,9 +62,7 @@ class TunaTest:
     most: jax.Array  # arrivals above which all data are looked at instead
 
     def draw(self, key: jax.Array) -> Any:
-        """The uniform of the test, and a key for the arrivals: how many are needed depends on the two positions."""
-        uniform_key, arrivals_key = jax.random.split(key)
-        return -jax.random.exponential(uniform_key), arrivals_key
+        return draw_test(key)
 
     def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
         away = self.reference.away(position)
@@ -111,22 +85,11 @@ class TunaTest:
         scans = ~(rate < self.most)
         rate = jnp.where(scans, 0.0, rate)
 
-        def look(count: Count) -> Count:
-            arrivals = self._arrivals(jax.random.fold_in(arrivals_key, count.num_blocks))
+        def look(count: Count, arrivals: Arrivals) -> Count:
             return self._look(posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals)
 
-        begin = Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
-        count = jax.lax.while_loop(lambda count: count.time < rate, look, begin)
-        # log a = rho + [log prior + T](theta*) - [log prior + T](theta) + the arrivals' part
-        few = work + memory.energy - there.energy + count.log_ratio
-        log_ratio = jnp.where(scans, work + scan_all(posterior, memory.position, proposed, scans), few)
-        is_inside = target.is_inside(proposed)
-        # an event of scalable MH makes the ratio zero, which is no accident
-        is_divergent = is_inside & ~((log_ratio > HOPELESS) | (jnp.isneginf(log_ratio) & jnp.isneginf(count.log_ratio)))
-        is_accepted = is_inside & jnp.isfinite(log_ratio) & (log_uniform < log_ratio)
-        num_examples = jnp.where(scans, posterior.num_examples, count.num_examples)
-        ratio = jnp.where(is_inside, log_ratio, -jnp.inf)
-        return Decision(is_accepted, ratio, is_divergent, there, num_examples, count.broken_bound)
+        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
+        return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
     def num_examples(self, target: Target) -> int:
         return self.block_size
@@ -134,11 +97,6 @@ class TunaTest:
     def _magnitude(self, here: TunaMemory, there: TunaMemory) -> jax.Array:
         distance, reach, other = (jnp.linalg.norm(v) for v in (here.whitened - there.whitened, here.whitened, there.whitened))
         return self.bounds.magnitude(self.order, distance, reach, other, self.largest)
-
-    def _arrivals(self, key: jax.Array) -> Arrivals:
-        # one call of the generator for all four, which is several times faster than four
-        gaps, slots, uniforms, keeps = jax.random.bits(key, (4, self.block_size), jnp.uint32)
-        return Arrivals(-jnp.log1p(-unit(gaps)), scaled(slots, self.table.size), unit(uniforms), unit(keeps))
 
     def _look(
         self,
@@ -177,25 +135,6 @@ class TunaTest:
             jnp.maximum(count.broken_bound, broken),
             count.num_blocks + 1,
         )
-
-
-def scan_all(target: Posterior, position: trees.PyTree, proposed: trees.PyTree, scans: jax.Array) -> jax.Array:
-    """log pi(theta*) - log pi(theta) over all data; a loop that does not turn where no chain asks for it."""
-    length = min(target.num_examples, chunks.chunk_size_for(target, position))
-    num_chunks = -(-target.num_examples // length)
-
-    def visit(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-        index, total = carry
-        # tied to the index, because the compiler would move work that does not change out of the loop, and do it always
-        here, there, index = jax.lax.optimization_barrier((position, proposed, index))
-        first = index * length
-        start = jnp.minimum(first, target.num_examples - length)
-        rows = chunks.rows_at(target.data, start, length)
-        differences = target.log_likelihoods(there, rows) - target.log_likelihoods(here, rows)
-        return index + 1, add_to(total, jnp.where(start + jnp.arange(length) >= first, differences, 0.0))
-
-    _, total = jax.lax.while_loop(lambda carry: scans & (carry[0] < num_chunks), visit, (jnp.int32(0), zero()))
-    return subtract(add_to(total, (target.log_prior(proposed) - target.log_prior(position))[None]), zero())
 
 
 def _with_data(target: Target) -> Posterior:

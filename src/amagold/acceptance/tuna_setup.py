@@ -58,7 +58,9 @@ class Tuna:
         whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
         norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
         norms = np.asarray(norms)
-        weights = np.asarray(scales, np.float64) * np.asarray(norms, np.float64) ** (self.order + 1)
+        # c_i = scale_i a_i^(order + 1)
+        weights = np.power(norms, self.order + 1, dtype=np.float64)
+        weights *= scales
         test = TunaTest(
             order=self.order,
             block_size=self.block_size,
@@ -66,10 +68,10 @@ class Tuna:
             reference=reference,
             whitening=jnp.asarray(factor.T, jnp.float32),
             weights=jnp.asarray(weights, jnp.float32),
-            total=jnp.float32(weights.sum()),
+            total=jnp.float32(np.sum(weights)),
             largest=jnp.float32(np.max(norms)),
             # an example that the bound says cannot matter is never drawn, but its slot must exist
-            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
+            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny, out=weights)),
             spread=jnp.float32(0.0),
             noise=jnp.float32(self.noise),
             typical=jnp.float32(0.0),

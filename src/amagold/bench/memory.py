@@ -8,7 +8,7 @@ from amagold.bench.measure import Measurement, NoRatioError
 
 NUM_CHAINS, NUM_SAMPLES, THIN = 64, 1_000, 100
 STORED_CHAINS, FEW, MANY = 4, 10_000, 1_000_000
-LARGE_EXAMPLES, LARGE_PARAMETERS, SMALL_EXAMPLES = 2_000_000, 20, 2_000
+LARGE_EXAMPLES, LARGE_PARAMETERS, SMALL_EXAMPLES = 10_000_000, 20, 2_000
 
 
 def peak_memory(call: str) -> int:

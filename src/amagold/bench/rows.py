@@ -92,7 +92,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "memory-data",
-        "peak memory of sampling 2 million examples x 20 beyond that of the imports / bytes of X and y as float32, 64 chains",
+        "peak memory of sampling 10 million examples x 20 beyond that of the imports / bytes of X and y as float32, 64 chains",
         3.0,
         False,
         partial(memory.measure_data, memory.LARGE_EXAMPLES, memory.LARGE_PARAMETERS),
