@@ -60,7 +60,7 @@ class Tuna:
         norms = np.asarray(norms)
         # c_i = scale_i a_i^(order + 1)
         weights = np.power(norms, self.order + 1, dtype=np.float64)
-        weights *= scales
+        weights *= np.asarray(scales)
         test = TunaTest(
             order=self.order,
             block_size=self.block_size,
