@@ -85,7 +85,9 @@ def test_every_combination_agrees_with_nuts(gradient: str, test: Test) -> None:
 @pytest.mark.parametrize("name", ["australian", "magic"])
 @pytest.mark.parametrize(("gradient", "test"), EACH_ONCE, ids=words)
 def test_every_part_agrees_with_nuts_on_larger_tables(name: str, gradient: str, test: Test) -> None:
-    assert disagreement(draw(posterior(name), gradient, test), nuts(name)) < 1.0
+    # every bright example adds noise to Firefly's ratio, and few of its proposals are accepted
+    num_samples = 4 * NUM_SAMPLES if test[0] == "firefly" else NUM_SAMPLES
+    assert disagreement(draw(posterior(name), gradient, test, num_samples=num_samples), nuts(name)) < 1.0
 
 
 @pytest.mark.parametrize("test", TESTS, ids=words)
