@@ -42,6 +42,12 @@ def test_it_is_unbiased_everywhere(order, position):
         assert worst(found, exact) < 1.0
 
 
+def test_the_first_order_is_unbiased_about_a_reference_that_knows_more():
+    position = jnp.array((0.6, -0.3))
+    estimator = dataclasses.replace(gradients.control_variate(2, 1), reference=reference_at(target(), CENTER, 2))
+    assert worst(estimates(estimator, position), np.asarray(energy_gradient(target(), position))) < 1.0
+
+
 def test_each_order_is_quieter_near_the_reference():
     position = jnp.asarray(CENTER) + 0.02
     plain = gradients.minibatch(2)

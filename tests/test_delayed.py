@@ -26,7 +26,7 @@ def test_the_two_stages_make_up_the_whole_ratio(order):
     test = acceptance.delayed(order, CENTER).bind(posterior)
     second = float(decide(test, posterior, (ALWAYS, ALWAYS), 0.3).log_ratio)
     reference = test.reference
-    step = reference.taylor_energy(reference.away(THERE)) - reference.taylor_energy(reference.away(HERE))
+    step = reference.taylor_energy(reference.away(THERE), reference.order) - reference.taylor_energy(reference.away(HERE), reference.order)
     first = 0.3 + float(posterior.log_prior(THERE) - posterior.log_prior(HERE) - step)
     np.testing.assert_allclose(first + second, 0.3 + amagold.energy.energy_difference(posterior, HERE, THERE), atol=2e-6)
     # the first stage accepts below its ratio and not above

@@ -9,6 +9,7 @@ import amagold
 from amagold import acceptance
 from amagold.energy import chunks
 from amagold.energy.memory import log_density_difference, remember
+from amagold.energy.precise import FEW, precise_sum
 from amagold.gradients.full import energy_gradient
 
 
@@ -120,3 +121,11 @@ def test_both_memories_decide_alike():
 def test_density_differences():
     target = amagold.Density(lambda position: -jnp.sum(position**2))
     assert amagold.energy_difference(target, np.array([2.0]), np.array([1.0])) == pytest.approx(3.0)
+
+
+def test_few_differences_are_summed_as_they_are():
+    generator = np.random.default_rng(0)
+    terms = (0.3 * generator.normal(size=(200, FEW))).astype(np.float32)
+    errors = np.asarray(jax.vmap(precise_sum)(terms), np.float64) - terms.sum(axis=1, dtype=np.float64)
+    assert np.abs(errors).max() < 1e-3, "the precision that is promised for any number of them"
+    assert np.sqrt(np.mean(errors**2)) < 1e-4

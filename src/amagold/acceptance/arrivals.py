@@ -59,7 +59,7 @@ def count_arrivals(rate: jax.Array, key: jax.Array, table: AliasTable, block_siz
     """Look at the arrivals before time `rate`, a block after the other, as many blocks as it takes."""
 
     def block(count: Count) -> Count:
-        # one call of the generator for all four, which is several times faster than four
+        # one call of the generator for all four
         bits = jax.random.bits(jax.random.fold_in(key, count.num_blocks), (4, block_size), jnp.uint32)
         gaps, slots, uniforms, keeps = bits
         return look(count, Arrivals(-jnp.log1p(-unit(gaps)), scaled(slots, table.size), unit(uniforms), unit(keeps)))

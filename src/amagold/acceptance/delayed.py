@@ -53,7 +53,7 @@ class DelayedTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> DelayedMemory:
         posterior = _with_data(target)
-        polynomial = self.reference.taylor_energy(self.reference.away(position))
+        polynomial = self._polynomial(position)
         return DelayedMemory(posterior.log_prior(position), polynomial, _total(posterior, position, jnp.bool_(True)))
 
     def energy(self, memory: DelayedMemory) -> jax.Array:
@@ -61,7 +61,7 @@ class DelayedTest:
 
     def decide(self, target: Target, draws: Any, memory: DelayedMemory, proposed: trees.PyTree, work: jax.Array) -> Decision:
         posterior = _with_data(target)
-        log_prior, polynomial = posterior.log_prior(proposed), self.reference.taylor_energy(self.reference.away(proposed))
+        log_prior, polynomial = posterior.log_prior(proposed), self._polynomial(proposed)
         rise = polynomial - memory.polynomial
         # log a_1 = rho + [log prior - T](theta*) - [log prior - T](theta)
         first = work + log_prior - memory.log_prior - rise
@@ -82,6 +82,9 @@ class DelayedTest:
 
     def num_examples(self, target: Target) -> int:
         return _with_data(target).num_examples
+
+    def _polynomial(self, position: trees.PyTree) -> jax.Array:
+        return self.reference.taylor_energy(self.reference.away(position), self.reference.order)
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ class Differences:
         prior = -target.log_prior(position)
         if self.reference is None:
             return prior
-        away = self.reference.away(position)
-        return prior + (self.reference.taylor_energy(away) if self.order == 2 else jnp.dot(self.reference.gradient, away))
+        return prior + self.reference.taylor_energy(self.reference.away(position), self.order)
 
     def between(self, target: Posterior, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree) -> jax.Array:
         """D_i = R_i(theta*) - R_i(theta), one number for each of the rows."""

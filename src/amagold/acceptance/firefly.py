@@ -75,7 +75,7 @@ class FireflyTest:
     def remember(self, target: Target, position: trees.PyTree) -> FireflyMemory:
         away = self.surrogate.away(position)
         size = 0.5 * jnp.sum((self.whitening @ away) ** 2)
-        return FireflyMemory(position, size, self.surrogate.taylor_energy(away) - _with_data(target).log_prior(position))
+        return FireflyMemory(position, size, self.surrogate.taylor_energy(away, 2) - _with_data(target).log_prior(position))
 
     def energy(self, memory: FireflyMemory) -> tuple[()]:
         return ()

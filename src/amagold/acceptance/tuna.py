@@ -66,8 +66,8 @@ class TunaTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
         away = self.reference.away(position)
-        polynomial = self.reference.taylor_energy(away) if self.order == 2 else jnp.dot(self.reference.gradient, away) * (self.order > 0)
-        return TunaMemory(position, self.whitening @ away, polynomial - _with_data(target).log_prior(position))
+        energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(position)
+        return TunaMemory(position, self.whitening @ away, energy)
 
     def energy(self, memory: TunaMemory) -> tuple[()]:
         return ()

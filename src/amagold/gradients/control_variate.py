@@ -71,7 +71,7 @@ class ControlVariate:
             # T_i' = grad U_i(reference) + H_i (theta - reference)
             step = trees.unflatten_like(away, position)
             there = trees.add(*jax.jvp(gradient, (reference.position,), (step,)))
-        known = trees.unflatten_like(reference.taylor_gradient(away), position)
+        known = trees.unflatten_like(reference.taylor_gradient(away, self.order), position)
         prior = jax.grad(target.log_prior)(position)
         return jax.tree.map(lambda sure, own, now, then: sure - own + scale * (now - then), known, prior, here, there)
 

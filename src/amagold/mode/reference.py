@@ -26,14 +26,26 @@ class Reference:
         """theta - reference, flattened."""
         return trees.flatten(position) - trees.flatten(self.position)
 
-    def taylor_gradient(self, away: jax.Array) -> jax.Array:
-        """The gradient of the Taylor polynomial: G, or G + H (theta - reference)."""
-        return self.gradient if self.hessian is None else self.gradient + self.hessian @ away
+    @property
+    def order(self) -> int:
+        """Up to which derivative the data are known."""
+        return 1 if self.hessian is None else 2
 
-    def taylor_energy(self, away: jax.Array) -> jax.Array:
-        """The Taylor polynomial without its constant: G . d, or G . d + d . H d / 2."""
-        curved = 0.0 if self.hessian is None else 0.5 * jnp.dot(away, self.hessian @ away)
+    def taylor_gradient(self, away: jax.Array, order: int) -> jax.Array:
+        """The gradient of the Taylor polynomial of order 1 or 2: G, or G + H (theta - reference)."""
+        return self.gradient if order == 1 else self.gradient + self._known_hessian @ away
+
+    def taylor_energy(self, away: jax.Array, order: int) -> jax.Array:
+        """The Taylor polynomial without its constant: 0, G . d, or G . d + d . H d / 2."""
+        if order == 0:
+            return jnp.zeros((), away.dtype)
+        curved = 0.5 * jnp.dot(away, self._known_hessian @ away) if order == 2 else 0.0
         return jnp.dot(self.gradient, away) + curved
+
+    @property
+    def _known_hessian(self) -> jax.Array:
+        assert self.hessian is not None, "the reference was taken for first derivatives only"
+        return self.hessian
 
 
 def reference_at(target: Target, position: trees.PyTree, order: int) -> Reference:

@@ -77,11 +77,13 @@ def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
     return Reached(at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"])
 
 
-def restore_reference(checkpoint: Checkpoint, position: trees.PyTree, order: int) -> Reference:
-    """The reference that control variates of this order are taken about."""
+def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference:
+    """The reference that control variates are taken about."""
     flat = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
     square = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
-    form = Reference(position, flat, square if order == 2 else None)  # pyright: ignore[reportArgumentType]
+    # of more than the position and the gradient there is the Hessian, or nothing
+    has_hessian = f"reference.{len(jax.tree.leaves(position)) + 1}" in checkpoint.arrays
+    form = Reference(position, flat, square if has_hessian else None)  # pyright: ignore[reportArgumentType]
     return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
 
 

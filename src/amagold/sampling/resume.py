@@ -121,7 +121,7 @@ def _built(target_or_sampler: Any, plan: Any, checkpoint: Checkpoint, position: 
     """The sampler of the run, before warm-up."""
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
-    known = Known() if plan.order is None else Known(engine.restore_reference(checkpoint, position, plan.order))
+    known = Known() if plan.order is None else Known(engine.restore_reference(checkpoint, position))
     # any mass of the planned form: its values come from the checkpoint
     size = plan.num_parameters
     return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), known)

@@ -1,6 +1,5 @@
 """What a plan may build on beside the curvature: a reference for control variates, and an exact test on a few examples."""
 
-import dataclasses
 from typing import NamedTuple
 
 from amagold.acceptance import TunaTest, tuna
@@ -32,8 +31,3 @@ def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
     reference = reference_at(target, mode.position, 2 if curvature.is_dense else 1)
     test = tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
     return Known(reference, test)
-
-
-def of_order(reference: Reference, order: int) -> Reference:
-    """The reference as control variates of an order use it."""
-    return dataclasses.replace(reference, hessian=None) if order == 1 else reference

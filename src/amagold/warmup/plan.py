@@ -19,7 +19,7 @@ from amagold.target import Posterior, Target, checks
 from amagold.warmup.candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
 from amagold.warmup.candidates import best_of, best_of_each_kind, every_candidate
 from amagold.warmup.costs import Costs, costs_of
-from amagold.warmup.known import Known, of_order
+from amagold.warmup.known import Known
 from amagold.warmup.noise import GradientNoise, measure_noise
 from amagold.warmup.plan_words import plan_sentences
 from amagold.warmup.starts import disperse
@@ -117,7 +117,7 @@ class Plan:
         if self.order is None:
             return minibatch(self.batch_size, self.batch_plan)
         estimator = control_variate(self.batch_size, self.order, plan=self.batch_plan)
-        return estimator if known.reference is None else replace(estimator, reference=of_order(known.reference, self.order))
+        return estimator if known.reference is None else replace(estimator, reference=known.reference)
 
     def _test(self, target: Target, known: Known) -> Any:
         if self.test == "tuna":
