@@ -1,0 +1,45 @@
+"""Small tables, a ready-made regression for each, and their log likelihoods by scipy."""
+
+import jax
+import numpy as np
+from scipy import special, stats
+
+from amagold import models
+
+GENERATOR = np.random.default_rng(7)
+X = GENERATOR.normal(size=(60, 2)).astype(np.float32)
+SIGNS = GENERATOR.random(60) < 0.5
+CLASSES = GENERATOR.integers(0, 4, 60)
+NUMBERS = GENERATOR.standard_t(3, 60).astype(np.float32)
+COUNTS = GENERATOR.poisson(2.0, 60)
+
+MAKERS = {
+    "logistic": lambda X, **options: models.logistic(X, SIGNS, **options),
+    "probit": lambda X, **options: models.probit(X, SIGNS, **options),
+    "softmax": lambda X, **options: models.softmax(X, CLASSES, **options),
+    "poisson": lambda X, **options: models.poisson(X, COUNTS, **options),
+    "linear": lambda X, **options: models.linear(X, NUMBERS, noise_scale=0.7, **options),
+    "robust": lambda X, **options: models.robust(X, NUMBERS, noise_scale=0.7, degrees_of_freedom=3.0, **options),
+    "linear, unknown noise": lambda X, **options: models.linear(X, NUMBERS, noise_scale=None, **options),
+    "robust, unknown noise": lambda X, **options: models.robust(X, NUMBERS, noise_scale=None, degrees_of_freedom=3.0, **options),
+}
+KNOWN = [name for name in MAKERS if "unknown" not in name]
+
+
+def wanted_log_likelihoods(name, z, noise_scale=0.7):
+    """In float64, by scipy, with all constants."""
+    if name == "logistic":
+        return special.log_expit(np.where(SIGNS, z, -z))
+    if name == "probit":
+        return stats.norm.logcdf(np.where(SIGNS, z, -z))
+    if name == "softmax":
+        return special.log_softmax(z, axis=-1)[np.arange(len(z)), CLASSES]
+    if name == "poisson":
+        return stats.poisson.logpmf(COUNTS, np.exp(z))
+    if name.startswith("linear"):
+        return stats.norm.logpdf(NUMBERS, z, noise_scale)
+    return stats.t.logpdf(NUMBERS, 3.0, z, noise_scale)
+
+
+def random_position(target, scale=1.0):
+    return jax.tree.map(lambda leaf: (scale * GENERATOR.normal(size=leaf.shape)).astype(np.float32), target.init)
