@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from exact_samplers import amagold_with
+from exact_samplers import amagold_with, rotation
 from exact_target import log_likelihood, target
 
 import amagold
 from amagold import acceptance, gradients, trees
 from amagold.acceptance import FullTest
 from amagold.gradients.full import energy_gradient
-from amagold.trajectory import Leapfrog, Phase
+from amagold.trajectory import Leapfrog, Phase, Rotation
 from amagold.trajectory.mass import as_mass
 
 
@@ -58,6 +58,25 @@ class OtherWork(Leapfrog):
         return Phase(*end), 0.5 * self.step_size * trees.dot(force, trees.add(phase.momentum, end.momentum))
 
 
+@trees.record()
+class TurnsForNothing(Rotation):
+    """Bug: what the momentum's density changes by in a turn is left out of the work."""
+
+    def _turn(self, away, momentum):
+        turned, slowed, work = super()._turn(away, momentum)
+        return turned, slowed, jnp.zeros_like(work)
+
+
+@trees.record()
+class KicksByAll(Rotation):
+    """Bug: the work is that of the kick by the whole gradient, the update that of the rest."""
+
+    def step(self, phase, noise, gradient):
+        end, work = super().step(phase, noise, gradient)
+        middle, before, _ = self._turn(self.mass.unwhiten(phase.position - self.center), phase.momentum)
+        return end, work + 0.5 * self.step_size * trees.dot(middle, before)
+
+
 class FixedOrder(NamedTuple):
     """Bug: every trajectory sees the same batches in the same order, and claims that this is fine."""
 
@@ -84,6 +103,8 @@ def broken_samplers():
         samplers[f"{kind}: prior left out of the test"] = amagold.amagold(target(), acceptance=TestWithoutPrior(), **settings)
         samplers[f"{kind}: noise off by sqrt(2)"] = with_proposal(TooLoud, resample)
         samplers[f"{kind}: work from other gradients"] = with_proposal(OtherWork, resample)
+        samplers[f"{kind}: turns that cost no work"] = rotation(resample, kind=TurnsForNothing)
+        samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(resample, kind=KicksByAll)
         samplers[f"{kind}: fixed order of batches"] = amagold_with(FixedOrder(), resample, num_steps=3)
     samplers["irreversible: momentum not negated"] = with_proposal(NotNegated, False, 0.12, 0.1)
     return samplers

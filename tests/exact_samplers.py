@@ -9,10 +9,12 @@ from exact_target import target, upper_half
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.trajectory import Phase, RandomWalk
+from amagold.trajectory import Phase, RandomWalk, Rotation
+from amagold.trajectory.mass import as_mass
 
 DENSE = np.array([[9.0, 4.0], [4.0, 14.0]], np.float32)
 DIAGONAL = np.array([8.0, 12.0], np.float32)
+CENTER = np.array([-0.3, 0.9], np.float32)  # near the mode, and not at it
 
 
 class Jump(NamedTuple):
@@ -72,6 +74,12 @@ def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings)
     )
 
 
+def rotation(resample_momentum, scale=1.0, kind=Rotation, **settings):
+    """Half a quarter turn in steps that minibatches kick."""
+    proposal = kind(0.25 * scale, as_mass(DENSE), jnp.asarray(CENTER), friction=0.5)
+    return amagold.amortized(target(), proposal, 3, gradients.minibatch(4), resample_momentum=resample_momentum, **settings)
+
+
 def exact_samplers(scale=1.0):
     """Name -> sampler, with all step sizes multiplied by `scale`."""
     samplers = {}
@@ -85,11 +93,13 @@ def exact_samplers(scale=1.0):
         samplers[f"amagold {kind} total memory"] = amagold.amagold(
             target(), step_size=0.1 * scale, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
         )
+        samplers[f"rotation {kind}"] = rotation(resample, scale)
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
             target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample
         )
     samplers["amagold overdamped"] = amagold_with("iid", True, friction=9.0 / scale, step_size=0.1 * scale)
     samplers["hmc"] = amagold.hmc(target(), step_size=0.28 * scale, num_steps=3)
+    samplers["rotation, full gradient"] = amagold.amortized(target(), Rotation(1.2 * scale, as_mass(DENSE), jnp.asarray(CENTER)), 1)
     samplers["sgld corrected"] = amagold.sgld(target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full())
     samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers

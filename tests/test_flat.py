@@ -73,13 +73,11 @@ def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
     settings = dict(num_samples=240, num_warmup=100, num_chains=2, progress=False)
     whole = amagold.sample(target, **settings)
     assert whole.plan.test == "tuna"
-    step, plan = float(whole.sample_stats["step_size"][0, 0]), whole.plan
-    assert step != plan.step_size, "warm-up adapts the step size"
-    assert plan.num_steps * step <= 1.151 * plan.trajectory_length, "but not to a trajectory that comes back"
-    assert float(whole.sample_stats["acceptance_rate"].mean()) > plan.target_acceptance - 0.05
+    assert whole.plan.integrator == "rotation"
+    assert float(whole.sample_stats["acceptance_rate"].mean()) > whole.plan.predicted_acceptance - 0.05
     asked = itertools.count()
     with monkeypatch.context() as patch:
-        patch.setattr(Stopper, "reason", property(lambda stopper: "stopped" if next(asked) > 20 else None))
+        patch.setattr(Stopper, "reason", property(lambda stopper: "stopped" if next(asked) > 8 else None))
         part = amagold.sample(target, **settings, store=tmp_path / "run.zarr")
     assert part.is_partial
     assert 0 < part.posterior.sizes["draw"] < 240

@@ -8,10 +8,10 @@ import pytest
 from exact_samplers import Jump
 from hypothesis import given, settings
 
-from amagold.trajectory import Langevin, Leapfrog, Phase, RandomWalk
+from amagold.trajectory import Langevin, Leapfrog, Phase, RandomWalk, Rotation
 from amagold.trajectory.densities import from_densities
 from amagold.trajectory.loop import run_trajectory
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory.mass import DenseMass, as_mass
 
 DIMENSION = 3
 
@@ -28,6 +28,20 @@ def leapfrog_noise(proposal, here, there, force):
     decay = proposal.step_size * proposal.friction
     kicked = (1 + decay) * there.momentum - (1 - decay) * here.momentum + proposal.step_size * proposal.mass.force(force)
     return kicked / (2 * jnp.sqrt(decay))
+
+
+def rotation_noise(proposal, here, there, force):
+    """As for the leapfrog, between the momenta before and after the kick in the middle."""
+    middle, before, _ = proposal._turn(proposal.mass.unwhiten(here.position - proposal.center), here.momentum)
+    # there, turned back in time, the kick's end is where the first half ends
+    _, after, _ = proposal._turn(proposal.mass.unwhiten(there.position - proposal.center), -there.momentum)
+    decay = proposal.step_size * proposal.friction
+    kicked = -(1 + decay) * after - (1 - decay) * before + proposal.step_size * (proposal.mass.force(force) - middle)
+    return kicked / (2 * jnp.sqrt(decay))
+
+
+def no_noise(proposal, here, there, force):
+    return jnp.zeros(DIMENSION)
 
 
 def langevin_noise(proposal, here, there, force):
@@ -47,13 +61,23 @@ def middle_of_drift(proposal, phase):
     """Where the step starting here asks for its gradient."""
     if isinstance(proposal, Leapfrog):
         return proposal._drift(phase.position, phase.momentum)
+    if isinstance(proposal, Rotation):
+        return proposal._place(proposal._turn(proposal.mass.unwhiten(phase.position - proposal.center), phase.momentum)[0])
     if isinstance(proposal, Jump):
         return phase.position + 0.5 * proposal.scale * phase.momentum
     return phase.position
 
 
+def unrounded(mass):
+    """The same mass with an inverse to the last bit: turning there and back goes through both."""
+    inverse = mass.inverse_factor.astype(jnp.float64)
+    return DenseMass(inverse, jnp.linalg.inv(inverse))
+
+
 KINDS = {
     "leapfrog": (lambda mass, scale: Leapfrog(scale, 0.8, mass), leapfrog_noise),
+    "rotation": (lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0), 0.8), rotation_noise),
+    "rotation without friction": (lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0)), no_noise),
     "langevin": (lambda mass, scale: Langevin(scale, mass), langevin_noise),
     "random walk": (lambda mass, scale: RandomWalk(scale), random_walk_noise),
     "user's skew proposal": (lambda mass, scale: Jump(scale), jump_noise),

@@ -55,8 +55,8 @@ def test_the_plan_is_said_kept_and_true(planned, capsys):
     assert said.strip() == str(planned.plan).strip()
     assert "270 examples" in said
     acceptance = float(planned.sample_stats["acceptance_rate"].mean())
-    assert acceptance == pytest.approx(planned.plan.target_acceptance, abs=0.05)
-    assert planned.plan.target_acceptance == pytest.approx(planned.plan.predicted_acceptance, abs=0.1)
+    assert acceptance == pytest.approx(planned.plan.predicted_acceptance, abs=0.05)
+    assert planned.plan.target_acceptance <= planned.plan.predicted_acceptance
 
 
 @few_draws

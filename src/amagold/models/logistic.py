@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from amagold.models.log_sigmoid import log_sigmoid
 from amagold.models.outcomes import two_classes
 from amagold.models.regression import Predictor, regression
 from amagold.models.table import table_of
@@ -24,18 +25,6 @@ def lower_curvature(z: jax.Array, example: Example) -> jax.Array:
     """tanh(z / 2) / (2 z), of the parabola below log p that touches it at z (Jaakkola and Jordan); 1/4 at zero."""
     is_far = jnp.abs(z) > 1e-2
     return jnp.where(is_far, 0.5 * jnp.tanh(0.5 * z) / jnp.where(is_far, z, 1.0), 0.25 - z**2 / 48.0)
-
-
-@jax.custom_jvp
-def log_sigmoid(z: jax.Array) -> jax.Array:
-    """-log(1 + exp(-z)). Its slope is given, because JAX's own goes by way of the value: four exponentials and logarithms for one."""
-    return jax.nn.log_sigmoid(z)
-
-
-@log_sigmoid.defjvp
-def _slope_of_log_sigmoid(places: tuple[jax.Array], moves: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    # d/dz = 1 / (1 + exp(z))
-    return log_sigmoid(*places), jax.nn.sigmoid(-places[0]) * moves[0]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from amagold.store.checkpoint import Checkpoint, pack, unpack
 from amagold.warmup import adapt, between_blocks
 from amagold.warmup.knobs import number
 
-SHORT_RUN = 100  # blocks of the warm-up
+SHORT_RUN = 50  # blocks of the warm-up
 CHUNK_BYTES = 4 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
 
 

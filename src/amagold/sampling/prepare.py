@@ -90,9 +90,10 @@ def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> adapt.
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
     warmup = Warmup(wanted, settings.warmup.mass or (plan.mass if plan.adapts_mass else None), keep=settings.warmup.keep)
     rules = adapt.make_rules(sampler, settings.num_warmup, warmup)
-    # control variates are for posteriors that the plan knows well: what is left to tune is little
-    by_block = rules.mass is None and plan.order is not None
-    return rules._replace(trajectory_length=plan.trajectory_length if has_knob(sampler, "step_size") else None, by_block=by_block)
+    if not has_knob(sampler, "step_size"):
+        return rules
+    lengths = {"trajectory_length": plan.trajectory_length, "longest_trajectory": plan.longest_trajectory}
+    return rules._replace(**lengths, begins_short=plan.begins_short, by_block=rules.mass is None and plan.is_nearly_right)
 
 
 def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_chain: trees.PyTree) -> tuple[trees.PyTree, trees.PyTree]:

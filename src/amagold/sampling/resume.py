@@ -121,8 +121,9 @@ def _built(target_or_sampler: Any, plan: Any, checkpoint: Checkpoint, position: 
     """The sampler of the run, before warm-up."""
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
-    known = Known() if plan.order is None else Known(engine.restore_reference(checkpoint, position))
-    # any mass of the planned form: its values come from the checkpoint
+    reference = None if plan.order is None else engine.restore_reference(checkpoint, position)
+    # any mass and mode of the planned form: their values come from the checkpoint
+    known = Known(reference, mode=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position))
     size = plan.num_parameters
     return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), known)
 

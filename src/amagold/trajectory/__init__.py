@@ -12,5 +12,6 @@ from amagold.trajectory.langevin import Langevin
 from amagold.trajectory.leapfrog import Leapfrog
 from amagold.trajectory.phase import Phase, Proposal
 from amagold.trajectory.random_walk import RandomWalk
+from amagold.trajectory.rotation import Rotation
 
-__all__ = ["Euler", "Langevin", "Leapfrog", "Phase", "Proposal", "RandomWalk", "from_densities"]
+__all__ = ["Euler", "Langevin", "Leapfrog", "Phase", "Proposal", "RandomWalk", "Rotation", "from_densities"]

@@ -12,10 +12,10 @@
 """
 
 import jax
-import jax.numpy as jnp
 
 from amagold import trees
 from amagold.randomness import normal_like
+from amagold.trajectory.kick import kick
 from amagold.trajectory.mass import Mass
 from amagold.trajectory.phase import Gradient, Phase
 
@@ -38,21 +38,10 @@ class Leapfrog:
         return Phase(phase.position, trees.negate(phase.momentum))
 
     def step(self, phase: Phase, noise: trees.PyTree, gradient: Gradient) -> tuple[Phase, jax.Array]:
-        # b = epsilon beta
-        decay = self.step_size * self.friction
         # theta_0 = theta + (1/2) epsilon M^-1 r
         middle = self._drift(phase.position, phase.momentum)
         # W grad U~_t(theta_0): this one gradient feeds the update and the work
-        force = self.mass.force(gradient(middle))
-
-        # r* = ((1 - b) r - epsilon grad U~_t(theta_0) + N(0, 4 b M)) / (1 + b)
-        def kick(momentum: jax.Array, push: jax.Array, error: jax.Array) -> jax.Array:
-            moved = (1.0 - decay) * momentum - self.step_size * push + 2.0 * jnp.sqrt(decay) * error
-            return (moved / (1.0 + decay)).astype(momentum.dtype)
-
-        momentum = jax.tree.map(kick, phase.momentum, force, noise)
-        # rho += (1/2) epsilon grad U~_t(theta_0)^T M^-1 (r + r*)
-        work = 0.5 * self.step_size * trees.dot(force, trees.add(phase.momentum, momentum))
+        momentum, work = kick(phase.momentum, self.mass.force(gradient(middle)), noise, self.step_size, self.friction)
         # theta* = theta_0 + (1/2) epsilon M^-1 r*
         return Phase(self._drift(middle, momentum), momentum), work
 

@@ -65,7 +65,8 @@ class DiagonalMass:
 class DenseMass:
     """M = L L^T, a matrix over all parameters in order; W = L^-1."""
 
-    inverse_factor: jax.Array
+    inverse_factor: jax.Array  # L^-1
+    factor: jax.Array  # L: both are kept, because a product is many times faster than a triangular solve
 
     def check(self, position: trees.PyTree) -> None:
         if self.inverse_factor.shape[0] != trees.size(position):
@@ -74,6 +75,12 @@ class DenseMass:
                 f"{self.inverse_factor.shape}; for a diagonal mass give one vector of all parameters"
             )
 
+    @property
+    def rounding(self) -> float:
+        """What the two products, one after the other, may be off by: float32's precision times what cancels in |L^-1| |L|."""
+        inverse, factor = (np.abs(np.asarray(leaf, np.float64)) for leaf in (self.inverse_factor, self.factor))
+        return float(np.finfo(np.float32).eps * (inverse @ factor).max(initial=0.0))
+
     def force(self, gradient: trees.PyTree) -> trees.PyTree:
         return trees.unflatten_like(self.inverse_factor @ trees.flatten(gradient), gradient)
 
@@ -81,8 +88,7 @@ class DenseMass:
         return trees.unflatten_like(self.inverse_factor.T @ trees.flatten(momentum), momentum)
 
     def unwhiten(self, distance: trees.PyTree) -> trees.PyTree:
-        upper = self.inverse_factor.T
-        return trees.unflatten_like(jax.scipy.linalg.solve_triangular(upper, trees.flatten(distance), lower=False), distance)
+        return trees.unflatten_like(self.factor.T @ trees.flatten(distance), distance)
 
 
 Mass = ScalarMass | DiagonalMass | DenseMass
@@ -106,7 +112,7 @@ def as_mass(mass: trees.PyTree) -> Mass:
 def _dense(matrix: trees.PyTree) -> DenseMass:
     if not trees.is_concrete(matrix):
         factor = jnp.linalg.cholesky(matrix)
-        return DenseMass(jax.scipy.linalg.solve_triangular(factor, jnp.eye(factor.shape[0], dtype=factor.dtype), lower=True))
+        return DenseMass(jax.scipy.linalg.solve_triangular(factor, jnp.eye(factor.shape[0], dtype=factor.dtype), lower=True), factor)
     exact = np.asarray(matrix, np.float64)
     if not np.allclose(exact, exact.T, rtol=1e-5, atol=1e-8 * np.abs(exact).max()):
         raise ValueError("mass must be a symmetric matrix, got one that is not; symmetrise it with (M + M.T) / 2")
@@ -114,4 +120,6 @@ def _dense(matrix: trees.PyTree) -> DenseMass:
         factor = np.linalg.cholesky(exact)
     except np.linalg.LinAlgError:
         raise ValueError("mass must be positive definite, got a matrix that is not; add a small multiple of the identity") from None
-    return DenseMass(jnp.asarray(np.linalg.solve(factor, np.eye(len(factor))), jnp.float32))
+    inverse = np.linalg.solve(factor, np.eye(len(factor))).astype(np.float32)
+    # the inverse of what is kept, so that the two are as near to each other's inverses as float32 allows
+    return DenseMass(jnp.asarray(inverse), jnp.asarray(np.linalg.inv(inverse.astype(np.float64)), jnp.float32))

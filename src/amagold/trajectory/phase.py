@@ -26,8 +26,8 @@ class Proposal(Protocol):
         ...
 
     @property
-    def draw(self) -> Draw:
-        """The step's own noise, with `shape` as leading axes. Reads only the position's form."""
+    def draw(self) -> Draw | None:
+        """The step's own noise, with `shape` as leading axes; None where there is none. Reads only the position's form."""
         ...
 
     @property

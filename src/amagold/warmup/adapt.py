@@ -19,7 +19,7 @@ from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mes
 from amagold.samplers import Sampler, State
 from amagold.warmup import moments, step_size
 from amagold.warmup.knobs import has_knob, knob, log_scale, number, prepare_mass, turn
-from amagold.warmup.schedule import NUM_UNITS, Stage, block_length, make_schedule
+from amagold.warmup.schedule import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.warmup.settings import Warmup
 
 FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
@@ -55,7 +55,9 @@ class Rules(NamedTuple):
     target_acceptance: float | None
     mass: str | None
     trajectory_length: float | None = None  # rechoose the number of steps to keep this length
+    longest_trajectory: float | None = None  # that tuning between blocks may come to
     keep: bool = False
+    begins_short: bool = False  # where tuning is between blocks: in the first of them come in from far out by small steps
     by_block: bool = False  # tune between blocks, with the program that draws too: for a start that is nearly right
 
     @property
@@ -88,7 +90,7 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32 if isinstance(leaf, float) else leaf.dtype), sampler.proposal)
     sampler = dataclasses.replace(sampler, proposal=strong)
     start = number(sampler, "step_size") or 1.0
-    step = step_size.start_polish(start, NUM_UNITS) if rules.by_block else step_size.start_search(start)
+    step = step_size.start_polish(start, NUM_BLOCKS) if rules.by_block else step_size.start_search(start)
     return Progress(0, sampler, states, step, moments.no_moments(rules.mass, trees.size(one)))
 
 

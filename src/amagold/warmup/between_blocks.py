@@ -14,20 +14,22 @@ from amagold.samplers import Sampler
 from amagold.warmup import step_size
 from amagold.warmup.adapt import Progress, Rules, Trace, mass_scale_of
 from amagold.warmup.knobs import knob, turn
-from amagold.warmup.schedule import NUM_UNITS
+from amagold.warmup.schedule import NUM_BLOCKS
 
-LONGEST = 1.15  # times the planned trajectory: adaptation to an acceptance that hardly falls would go on and on
+SHORT = 0.125  # of a step, which chains come in by from far out
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
     """One block with the settings as they are; the step size then follows the block's mean acceptance."""
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
-    [(states, kept)] = run_chunks(at.sampler, key, at.states, count, first=at.done, keep_energy=True, at_once=count)
+    is_coming_in = rules.begins_short and at.done == 0
+    running = turn(at.sampler, step_size=jnp.float32(SHORT) * knob(at.sampler, "step_size")) if is_coming_in else at.sampler
+    [(states, kept)] = run_chunks(running, key, at.states, count, first=at.done, keep_energy=True, at_once=count)
     check_bounds(kept.info)
     rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
-    used = float(knob(at.sampler, "step_size"))
+    used = float(knob(running, "step_size"))
     sampler, step = at.sampler, at.step
-    if rules.target_acceptance is not None:
+    if rules.target_acceptance is not None and not is_coming_in:
         step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
         done = at.done + count >= rules.num_warmup
         sampler = _with_step_size(sampler, np.asarray(step.log_average if done else step.log_step), rules)
@@ -47,11 +49,11 @@ _update = jit(ONCE)(step_size.update)
 
 def block_transitions(num_warmup: int) -> int:
     """Of a warm-up that is tuned between blocks."""
-    return max(1, num_warmup // NUM_UNITS)
+    return max(1, num_warmup // NUM_BLOCKS)
 
 
 def _with_step_size(sampler: Sampler, log_step: np.ndarray, rules: Rules) -> Sampler:
-    """The sampler with another step size, no longer than the planned trajectory allows: past a quarter turn it comes back."""
-    if rules.trajectory_length is not None:
-        log_step = np.minimum(log_step, np.log(LONGEST * rules.trajectory_length / sampler.num_steps))
+    """The sampler with another step size, no longer than the plan allows: past a quarter turn it comes back."""
+    if rules.longest_trajectory is not None:
+        log_step = np.minimum(log_step, np.log(rules.longest_trajectory / sampler.num_steps))
     return turn(sampler, step_size=jnp.float32(np.exp(np.float32(log_step))))

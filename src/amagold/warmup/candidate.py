@@ -10,6 +10,7 @@ from amagold.warmup.best_acceptance import best_acceptance
 from amagold.warmup.costs import Costs
 from amagold.warmup.discretisation import acceptance_from, discretisation_variance, turning
 from amagold.warmup.noise import noise_variance
+from amagold.warmup.rest import Rest
 
 FULL_BATCH_ACCEPTANCE = 0.8  # HMC's efficiency is flat from 0.65 to 0.9; the upper half forgives curvature that varies
 LOWEST_ACCEPTANCE, HIGHEST_ACCEPTANCE = 0.5, 0.95  # outside these an adaptation has little to go by
@@ -38,6 +39,7 @@ class Candidate:
     order: int | None = None  # of the control variates
     test: str = "full"  # or "tuna": exact on a few examples
     test_examples: float = 0.0  # that a test is expected to look at
+    integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
 
     @property
     def cost_per_draw(self) -> float:
@@ -63,6 +65,16 @@ class Setting:
     costs: Costs
     controlled: Mapping[int, np.ndarray] = field(default_factory=dict)  # the same noise with control variates of an order
     few: FewExamples | None = None
+    rest: Rest | None = None  # what the Gaussian with this mass leaves, where it is a Gaussian nearly
+
+    def costs_of(
+        self, num_steps: int, batch_plan: str | None, batch_size: int | None, order: int | None, test: str
+    ) -> tuple[float, float, float]:
+        """Of a transition's gradients and of its test, and the examples that the test looks at."""
+        gradients = self.costs.gradients(batch_size, num_steps, self.mass, order)
+        if test == "tuna" and self.few is not None:
+            return gradients, self.costs.test_on_few(self.few.examples), self.few.examples
+        return gradients, self.costs.test(batch_plan), float(self.costs.num_examples)
 
     def candidate(
         self, num_steps: int, batch_plan: str | None = None, batch_size: int | None = None, order: int | None = None, test: str = "full"
@@ -83,9 +95,7 @@ class Setting:
         total = np.maximum.accumulate(np.nan_to_num(noise, nan=np.inf) + discretisation) + drawn
         acceptance = acceptance_from(total)
 
-        gradients = self.costs.gradients(batch_size, num_steps, self.mass, order)
-        examples = self.few.examples if test == "tuna" and self.few is not None else float(self.costs.num_examples)
-        testing = self.costs.test(batch_plan) if test == "full" else self.costs.test_on_few(examples)
+        gradients, testing, examples = self.costs_of(num_steps, batch_plan, batch_size, order, test)
         share = gradients / (gradients + testing)
         # with control variates the step's size is what limits, as with the full gradient
         lowest = FULL_BATCH_ACCEPTANCE if batch_plan is None or order is not None else LOWEST_ACCEPTANCE
@@ -98,7 +108,7 @@ class Setting:
             return None
         best = int(np.argmax(np.where(is_allowed, ess, -np.inf)))
         return Candidate(
-            gradient="full" if batch_plan is None else "minibatch" if order is None else "control variate",
+            gradient=kind_of_gradient(batch_plan, order),
             batch_plan=batch_plan,
             batch_size=batch_size,
             mass=self.mass,
@@ -114,6 +124,10 @@ class Setting:
             test=test,
             test_examples=examples,
         )
+
+
+def kind_of_gradient(batch_plan: str | None, order: int | None) -> str:
+    return "full" if batch_plan is None else "minibatch" if order is None else "control variate"
 
 
 def effective_draws(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int, acceptance: np.ndarray) -> np.ndarray:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from amagold.warmup.candidate import Candidate, Setting
+from amagold.warmup.quarter_turn import quarter_turn
 
 SMALLEST_BATCH = 16  # below this a step is mostly overhead
 MAX_STEPS = 1024  # per trajectory
 LONGEST_FULL = 1024
 CONTROLLED_BATCHES = (2, 8, 32, 128, 512)
 LONGEST_CONTROLLED = 16
+TURNS = (1, 2, 3, 4)  # steps of a quarter turn: a posterior that needs more is no Gaussian
 CLOSE = 0.97  # a candidate must be this much cheaper to be preferred over an earlier, simpler one
 
 
@@ -25,6 +27,8 @@ def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candida
     for num_steps in _trajectory_lengths():
         if num_steps >= fewest_steps:
             yield from _usable(setting.candidate(num_steps))
+    for num_steps in TURNS if setting.rest is not None else ():
+        yield from _usable(quarter_turn(setting, num_steps))
     if setting.noise is None:
         return
     num_examples = setting.costs.num_examples
@@ -51,6 +55,8 @@ def _controlled(setting: Setting) -> Iterator[Candidate]:
                 if batch_size < setting.costs.num_examples // 2:
                     for test in tests:
                         yield from _usable(setting.candidate(num_steps, "iid", batch_size, order, test))
+                        if setting.rest is not None and num_steps in TURNS:
+                            yield from _usable(quarter_turn(setting, num_steps, "iid", batch_size, order, test))
 
 
 def best_of(candidates: list[Candidate]) -> Candidate:

@@ -46,8 +46,9 @@ def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
             # the standard deviations that W^T W = M^-1 gives each parameter
             return DiagonalMass(jnp.sqrt(jnp.sum(mass.inverse_factor**2, axis=0)))
         return DiagonalMass(_scales(mass, position))
+    scales = _scales(mass, position)
     # W^T W = M^-1 for a diagonal M
-    return DenseMass(jnp.diag(_scales(mass, position)) if size else jnp.zeros((0, 0)))
+    return DenseMass(jnp.diag(scales), jnp.diag(1.0 / scales)) if size else DenseMass(jnp.zeros((0, 0)), jnp.zeros((0, 0)))
 
 
 def log_scale(mass: Mass) -> float:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from amagold import trees
 from amagold.acceptance import TunaTest, tuna
 from amagold.mode.curvature import Curvature
 from amagold.mode.reference import Reference, reference_at
@@ -17,6 +18,7 @@ class Known(NamedTuple):
 
     reference: Reference | None = None
     test: TunaTest | None = None
+    mode: trees.PyTree = None
 
 
 def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
@@ -25,9 +27,9 @@ def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
     The gradient at the reference is known from all data, the Hessian too where it is kept whole.
     """
     if not isinstance(target, Posterior) or target.num_examples < FEWEST_EXAMPLES or curvature.num_parameters > MOST_PARAMETERS:
-        return Known()
+        return Known(mode=mode.position)
     if not (mode.is_converged and curvature.is_positive):
-        return Known()
+        return Known(mode=mode.position)
     reference = reference_at(target, mode.position, 2 if curvature.is_dense else 1)
     test = tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
-    return Known(reference, test)
+    return Known(reference, test, mode.position)

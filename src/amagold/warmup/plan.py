@@ -12,22 +12,29 @@ from amagold.acceptance import TunaTest, full, tuna
 from amagold.gradients import GradientEstimator, control_variate, minibatch
 from amagold.mode.curvature import Curvature
 from amagold.mode.reference import Reference
-from amagold.mode.search import Mode
+from amagold.mode.search import Mode, find_mode
 from amagold.mode.spectrum import grouped
-from amagold.samplers import Sampler, amagold
+from amagold.samplers import Sampler, amagold, amortized
 from amagold.target import Posterior, Target, checks
+from amagold.trajectory import Rotation
+from amagold.trajectory.mass import DenseMass, as_mass
 from amagold.warmup.candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
 from amagold.warmup.candidates import best_of, best_of_each_kind, every_candidate
 from amagold.warmup.costs import Costs, costs_of
 from amagold.warmup.known import Known
 from amagold.warmup.noise import GradientNoise, measure_noise
 from amagold.warmup.plan_words import plan_sentences
+from amagold.warmup.quarter_turn import LOWEST_ACCEPTANCE
+from amagold.warmup.rest import Rest, measure_rest
 from amagold.warmup.starts import disperse
 
 FEWEST_STEPS_WITHOUT_MODE = 8
 TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
 BYTES_PER_EXAMPLE = 64  # of all chains' remembered values, above which a total is remembered instead
-NUM_PLACES = 4  # around the mode, where the gradients' noise is measured
+NUM_PLACES = 64  # around the mode, where gradients are looked at
+NUM_NOISY_PLACES = 4  # of them, where every example's is
+MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
+LONGEST = 1.15  # times the planned trajectory: adaptation to an acceptance that hardly falls would go on and on
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class Plan:
     order: int | None = None  # of the control variates
     test: str = "full"  # or "tuna": exact on a few examples
     test_examples: float = 0.0  # that a test is expected to look at
+    integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a dictionary of numbers, words and lists."""
@@ -89,8 +97,23 @@ class Plan:
 
     @property
     def adapts_mass(self) -> bool:
-        """With control variates the posterior is near its Laplace approximation, whose curvature is the mass."""
-        return self.order is None
+        """Rotations and control variates are for posteriors near their Laplace approximation, whose curvature is the mass."""
+        return not self.is_nearly_right
+
+    @property
+    def is_nearly_right(self) -> bool:
+        """Whether the posterior is known so well that little is left to tune."""
+        return self.order is not None or self.integrator == "rotation"
+
+    @property
+    def begins_short(self) -> bool:
+        """Far out a quarter turn may never be accepted, so that chains come in by shorter ones first."""
+        return self.integrator == "rotation"
+
+    @property
+    def longest_trajectory(self) -> float:
+        """What warm-up may lengthen a trajectory to; a quarter turn is as long as any should be."""
+        return self.trajectory_length * (1.0 if self.integrator == "rotation" else LONGEST)
 
     def build(self, target: Target, mass: trees.PyTree, known: Known | None = None) -> Sampler:
         """The sampler of this plan.
@@ -101,15 +124,12 @@ class Plan:
           known: what was found out when the plan was made; None finds it out again.
         """
         known = Known() if known is None else known
-        return amagold(
-            target,
-            step_size=self.step_size,
-            friction=self.friction,
-            num_steps=self.num_steps,
-            mass=mass,
-            gradient=self._estimator(known),
-            acceptance=self._test(target, known),
-        )
+        gradient, test = self._estimator(known), self._test(target, known)
+        if self.integrator == "rotation":
+            center = find_mode(target, target.init).position if known.mode is None else known.mode
+            return amortized(target, Rotation(self.step_size, as_mass(mass), center), self.num_steps, gradient, test)
+        dynamics: dict[str, Any] = {"step_size": self.step_size, "friction": self.friction, "num_steps": self.num_steps, "mass": mass}
+        return amagold(target, **dynamics, gradient=gradient, acceptance=test)
 
     def _estimator(self, known: Known) -> GradientEstimator | None:
         if self.batch_size is None or self.batch_plan is None:
@@ -147,8 +167,9 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
     known = Known() if known is None else known
-    noises = _measure(target, mode, curvature, key, num_chains, known.reference) if isinstance(target, Posterior) else {}
-    settings = {kind: _setting(kind, mode, curvature, noises, costs, known.test) for kind in _masses(mode, curvature)}
+    masses = list(_masses(mode, curvature))
+    noises, rest = _measure(target, mode, curvature, key, num_chains, known.reference, "dense" in masses)
+    settings = {kind: _setting(kind, mode, curvature, noises, costs, known.test, rest) for kind in masses}
     # without a mode nothing is known of the widths, and longer trajectories forgive a wrong mass
     fewest = 1 if mode.is_converged else FEWEST_STEPS_WITHOUT_MODE
     candidates = [candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)]
@@ -156,17 +177,17 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
     # the full gradient first: another must be clearly cheaper
     best = best_of([full, *kinds])
-    setting = settings[best.mass]
+    setting, is_turning = settings[best.mass], best.integrator == "rotation"
     chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
     return Plan(
         gradient=best.gradient,
         batch_plan=best.batch_plan,
         batch_size=best.batch_size,
         num_steps=best.num_steps,
-        friction=FRICTION_SHARE / (best.num_steps * best.step_size),
+        friction=0.0 if is_turning else FRICTION_SHARE / (best.num_steps * best.step_size),
         step_size=best.step_size,
         trajectory_length=best.num_steps * best.step_size,
-        target_acceptance=best.acceptance,
+        target_acceptance=LOWEST_ACCEPTANCE if is_turning else best.acceptance,
         predicted_acceptance=best.acceptance,
         gradient_variance=0.0 if chosen_noise is None else _gradient_variance(best, float(chosen_noise.sum()), costs.num_examples),
         noise_variance=best.noise_variance,
@@ -185,6 +206,7 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
         order=best.order,
         test=best.test,
         test_examples=best.test_examples,
+        integrator=best.integrator,
     )
 
 
@@ -203,17 +225,32 @@ def _masses(mode: Mode, curvature: Curvature) -> Iterator[str]:
 
 
 def _measure(
-    target: Posterior, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int, reference: Reference | None
-) -> dict[int | None, GradientNoise]:
-    """The gradients' noise at a few draws of the Laplace approximation, by the order of the control variates."""
+    target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int, reference: Reference | None, is_dense: bool
+) -> tuple[dict[int | None, GradientNoise], Rest | None]:
+    """At a few draws of the Laplace approximation: the gradients' noise, by the order of the control variates, and what is not Gaussian."""
     place_key, noise_key = jax.random.split(key)
-    places = disperse(target, mode, curvature, num_chains, place_key, scale=1.0)
+    places = disperse(target, mode, curvature, max(NUM_PLACES, num_chains), place_key, scale=1.0)
     positions = jax.tree.map(lambda leaf: np.asarray(leaf)[:NUM_PLACES], places)
-    return measure_noise(target, positions, noise_key, reference)
+    few = jax.tree.map(lambda leaf: leaf[:NUM_NOISY_PLACES], positions)
+    noises = measure_noise(target, few, noise_key, reference) if isinstance(target, Posterior) else {}
+    if not is_dense:
+        return noises, None
+    matrix = _mass(curvature, "dense", mode.is_converged)
+    mass = as_mass(matrix)
+    rest = measure_rest(target, mode.position, matrix, positions)
+    # a turn goes there and back through the mass, and would not come back where that rounds too much
+    is_precise = isinstance(mass, DenseMass) and mass.rounding <= MOST_ROUNDING
+    return noises, rest if is_precise and rest.is_small else None
 
 
 def _setting(
-    kind: str, mode: Mode, curvature: Curvature, noises: dict[int | None, GradientNoise], costs: Costs, test: TunaTest | None
+    kind: str,
+    mode: Mode,
+    curvature: Curvature,
+    noises: dict[int | None, GradientNoise],
+    costs: Costs,
+    test: TunaTest | None,
+    rest: Rest | None,
 ) -> Setting:
     mass = _mass(curvature, kind, mode.is_converged)
     spectrum, directions = curvature.whitened_by(mass)
@@ -222,7 +259,7 @@ def _setting(
     by_direction = {order: grouped(seen, noise.along(mass, spectrum, directions))[1] for order, noise in noises.items()}
     controlled = {order: noise for order, noise in by_direction.items() if order is not None and noise is not None}
     few = None if test is None else FewExamples(float(test.typical), float(test.noise))
-    return Setting(kind, grouped(seen, None)[0], by_direction.get(None), costs, controlled, few)
+    return Setting(kind, grouped(seen, None)[0], by_direction.get(None), costs, controlled, few, rest if kind == "dense" else None)
 
 
 def _gradient_variance(candidate: Candidate, of_one_example: float, num_examples: int) -> float:

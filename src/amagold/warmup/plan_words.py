@@ -17,6 +17,13 @@ def plan_sentences(plan: Any) -> list[str]:
 
 
 def _steps(plan: Any) -> str:
+    if plan.integrator == "rotation":
+        steps = "one step" if plan.num_steps == 1 else f"{plan.num_steps} steps"
+        return (
+            f"Steps: a quarter turn about the mode in {steps} per proposal, as the Gaussian with the curvature there moves; the gradient "
+            "adds what the posterior differs by. Warm-up shortens the turn only where less than "
+            f"{plan.target_acceptance:.0%} is accepted; the mass is the curvature at the mode."
+        )
     steps = _count(plan.num_steps, "leapfrog step")
     return (
         f"Steps: {steps} of size {plan.step_size:.3g} per proposal, friction {plan.friction:.3g}, in units of a {plan.mass} mass matrix; "
@@ -51,7 +58,8 @@ def _gradient(plan: Any) -> str:
 
 
 def _test(plan: Any) -> str:
-    sources = f"{plan.discretisation_variance:.2g} from the step's size"
+    source = "what is not Gaussian" if plan.integrator == "rotation" else "the step's size"
+    sources = f"{plan.discretisation_variance:.2g} from {source}"
     if plan.gradient != "full":
         sources += f" and {plan.noise_variance:.2g} from the minibatches"
     over = "over all data" if plan.num_examples else "of the density"

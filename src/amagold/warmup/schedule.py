@@ -6,6 +6,9 @@ from amagold.warmup.step_size import KEEP, POLISH, SEARCH
 
 NUM_UNITS = 20  # warm-up is cut into this many equal parts, so that stages share one compiled program
 
+# of a warm-up that is tuned between blocks: its start is nearly right, and in short blocks what a call costs beside its transitions shows
+NUM_BLOCKS = 5
+
 
 class Stage(NamedTuple):
     """Transitions `start` to `stop`: how the step size moves, and whether draws are collected for the mass."""
