@@ -13,6 +13,8 @@ from amagold.bench.effective import differences, effective_draws
 from amagold.mode.curvature import Curvature, curvature_at
 from amagold.mode.search import find_mode
 from amagold.run import run_chains
+from amagold.trajectory import Rotation
+from amagold.trajectory.mass import as_mass
 
 pytest.importorskip("numpyro")
 from real_tables import nuts, posterior
@@ -61,6 +63,10 @@ def draw(target: amagold.Posterior, gradient: str, test: Test, *, resample: bool
         acceptance=getattr(acceptance, test[0])(**test[1]),
         resample_momentum=resample,
     )
+    return run(sampler, mode, curvature, num_samples)
+
+
+def run(sampler: amagold.Sampler, mode: trees.PyTree, curvature: Curvature, num_samples: int = NUM_SAMPLES) -> np.ndarray:
     assert sampler.label == "exact"
     away = np.random.default_rng(0).normal(size=(NUM_CHAINS, curvature.num_parameters)) @ curvature.factor.T
     starts = jax.vmap(lambda flat: trees.unflatten_like(flat, mode))(np.asarray(trees.flatten(mode) + away, np.float32))
@@ -93,6 +99,18 @@ def test_every_part_agrees_with_nuts_on_larger_tables(name: str, gradient: str, 
 @pytest.mark.parametrize("test", TESTS, ids=words)
 def test_kept_momenta_agree_with_nuts(test: Test) -> None:
     assert disagreement(draw(posterior("heart"), "control variate 2", test, resample=False), nuts("heart")) < 1.0
+
+
+@pytest.mark.parametrize("gradient", ["full gradient", "control variate 2"])
+@pytest.mark.parametrize("test", TESTS, ids=words)
+def test_turns_agree_with_nuts(gradient: str, test: Test) -> None:
+    target = posterior("heart")
+    mode, curvature = laplace(target)
+    make, _, num_steps = GRADIENTS[gradient]
+    proposal = Rotation(0.5 * np.pi / num_steps, as_mass(curvature.matrix), mode)
+    chosen = getattr(acceptance, test[0])(**test[1])
+    sampler = amagold.amortized(target, proposal, num_steps, make(target.num_examples), chosen)
+    assert disagreement(run(sampler, mode, curvature), nuts("heart")) < 1.0
 
 
 @pytest.mark.parametrize("gradient", GRADIENTS)

@@ -16,6 +16,8 @@ from amagold.acceptance import DelayedTest, FireflyTest, TunaTest
 from amagold.mode.derivatives import derivatives_at
 from amagold.mode.reference import Reference
 from amagold.samplers import Sampler
+from amagold.trajectory import Rotation
+from amagold.trajectory.mass import as_mass
 
 MOST = 200.0  # arrivals above which a test looks at all data: more than there are examples, so that most tests do not
 slow = pytest.mark.slow
@@ -204,3 +206,39 @@ def test_a_gradient_whose_reference_moves_is_seen(resample_momentum):
     honest = sampler_of(case, tuna(2)(None), resample_momentum, gradient=gradient)
     assert moved(case.density, honest, 40_000).worst < 1.0
     assert moved(case.density, as_another(FollowingGradient)(honest), 40_000).worst > PLANTED
+
+
+@trees.record()
+class FollowingCenter(Rotation):
+    """The turn is about a place between the centre and where the step begins."""
+
+    def step(self, phase, noise, gradient):
+        center = 0.3 * self.center + 0.7 * phase.position
+        return Rotation(self.step_size, self.mass, center, self.friction).step(phase, noise, gradient)
+
+
+def turning(case, test, resample_momentum, kind=Rotation, step_size=None):
+    """Turns about the reference, kicked by control variates of two examples."""
+    proposal = kind(step_size or case.step_size, as_mass(1.0), jnp.asarray(case.center), friction=0.3)
+    gradient = gradients.control_variate(2, 2, case.center)
+    return amagold.amortized(case.target, proposal, 2, gradient, TESTS[test](None if "tuna" in test else case.center), resample_momentum)
+
+
+@slow
+@pytest.mark.parametrize("resample_momentum", [True, False], ids=["reversible", "irreversible"])
+@pytest.mark.parametrize("test", ["full", "tuna, order 2", "firefly", "delayed"])
+@pytest.mark.parametrize("posterior", [nearly_separable, two_clumps])
+def test_turns_leave_exact_draws_exact(posterior, test, resample_momentum):
+    case = posterior()
+    found = moved(case.density, turning(case, test, resample_momentum), 40_000)
+    assert 0.05 < float(found.info.is_accepted.mean()) < 0.98
+    assert found.worst < 1.0
+
+
+@slow
+@pytest.mark.parametrize("resample_momentum", [True, False], ids=["reversible", "irreversible"])
+def test_a_turn_whose_center_moves_is_seen(resample_momentum):
+    case = nearly_separable()
+    found = [moved(case.density, turning(case, "full", resample_momentum, kind, 2.0), 40_000).worst for kind in (Rotation, FollowingCenter)]
+    assert found[0] < 1.0
+    assert found[1] > PLANTED
