@@ -17,6 +17,7 @@ from amagold.sampling.sample import sample
 NUM_CHAINS = 64
 NUTS_CHAINS = 4  # vectorised: reading the data once serves them all
 NUTS_WARMUP = 150  # whitened, it has nothing but a step size to find
+ORDINARY_WARMUP = 1_000  # as NUTS's users have it
 NUTS_SECONDS = 60.0  # of draws after warm-up, for every second that a row is given
 WANTED = 1_000  # effective draws from nothing
 MOST_TURNS = 5
@@ -50,10 +51,15 @@ def nuts_draws(problem: Problem, seconds: float) -> Draws:
     return peers.numpyro_nuts(problem, NUTS_CHAINS, NUTS_WARMUP, NUTS_SECONDS * seconds, whitened=True)
 
 
-def sides(title: str, problem: Problem, seconds: float) -> tuple[Draws, Draws]:
+def ordinary_nuts_draws(problem: Problem, seconds: float) -> Draws:
+    """NUTS as it comes: from where NumPyro starts it, with the mass and the step size that it finds in a warm-up of the usual length."""
+    return peers.numpyro_nuts(problem, NUTS_CHAINS, ORDINARY_WARMUP, NUTS_SECONDS * seconds, whitened=False, from_mode=False)
+
+
+def sides(title: str, problem: Problem, seconds: float, draw_theirs: Callable[[Problem, float], Draws] = nuts_draws) -> tuple[Draws, Draws]:
     """Our draws, by our way of writing the problem, and NUTS's, which know no such ways; they agree."""
     ours = once(title, partial(our_draws, problem))
-    theirs = once(("NUTS", problem.name, seconds), partial(nuts_draws, problem, seconds))
+    theirs = once((draw_theirs.__name__, problem.name, seconds), partial(draw_theirs, problem, seconds))
     check_same(ours, theirs, "NUTS")
     return ours, theirs
 
@@ -68,9 +74,9 @@ def measure_rate(title: str, problem: Problem, seconds: float) -> Measurement:
     return rates(*sides(title, problem, seconds))
 
 
-def measure_from_nothing(title: str, problem: Problem, seconds: float) -> Measurement:
+def measure_from_nothing(title: str, problem: Problem, draw_theirs: Callable[[Problem, float], Draws], seconds: float) -> Measurement:
     """Seconds to the wanted effective draws, setup included; the draws of both are extrapolated at their measured rates."""
-    ours, theirs = (side.seconds_to(WANTED) for side in sides(title, problem, seconds))
+    ours, theirs = (side.seconds_to(WANTED) for side in sides(title, problem, seconds, draw_theirs))
     return Measurement(theirs / ours, details=f"{ours:,.1f} s and {theirs:,.0f} s")
 
 

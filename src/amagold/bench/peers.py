@@ -37,7 +37,15 @@ def mode_and_covariance(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numpyro_nuts(
-    problem: Problem, num_chains: int, num_warmup: int, seconds: float, *, whitened: bool, block: int = 10, seed: int = 0
+    problem: Problem,
+    num_chains: int,
+    num_warmup: int,
+    seconds: float,
+    *,
+    whitened: bool,
+    from_mode: bool = True,
+    block: int = 10,
+    seed: int = 0,
 ) -> Draws:
     """NumPyro's NUTS: warm-up, then draws of all chains side by side until the time is up.
 
@@ -47,23 +55,25 @@ def numpyro_nuts(
       num_warmup: warm-up transitions of each chain.
       seconds: for the draws after warm-up.
       whitened: give it the Laplace approximation's covariance as its dense inverse mass, for good; else it adapts a diagonal, its default.
+      from_mode: start all chains at the mode; else where NumPyro starts them.
       block: draws between two looks at the clock.
       seed: of its random numbers.
     """
     require("numpyro")
     import numpyro
     from numpyro.distributions import ImproperUniform, constraints
-    from numpyro.infer import NUTS, init_to_value
+    from numpyro.infer import NUTS, init_to_uniform, init_to_value
 
     mode, covariance = mode_and_covariance(problem)
     log_density = problem.log_density
+    start = init_to_value(values={"position": jnp.asarray(mode)}) if from_mode else init_to_uniform
 
     def model(*data: Any) -> None:
         position = numpyro.sample("position", ImproperUniform(constraints.real_vector, (), mode.shape))
         numpyro.factor("log_density", log_density(position, *data))
 
     given = {"dense_mass": True, "inverse_mass_matrix": jnp.asarray(covariance, jnp.float32), "adapt_mass_matrix": False}
-    kernel = NUTS(model, init_strategy=init_to_value(values={"position": jnp.asarray(mode)}), **(given if whitened else {}))
+    kernel = NUTS(model, init_strategy=start, **(given if whitened else {}))
     return run_kernel(kernel, problem.data(), num_chains, num_warmup, seconds, block, seed)
 
 

@@ -108,10 +108,23 @@ BENCHMARKS = (
     ),
     Benchmark(
         "flat-logistic-1e6-setup",
-        "seconds from nothing to 1,000 effective draws, extrapolated from the rate: NUTS (given mode and Hessian) / sample(): 10^6 x 20",
+        "seconds from nothing to 1,000 effective draws: NumPyro's NUTS as it comes, with a warm-up of 1,000 / sample(): 10^6 x 20",
         100,
         True,
-        partial(against_peers.measure_from_nothing, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
+        partial(
+            against_peers.measure_from_nothing,
+            "logistic 1000000 x 20",
+            flat.logistic(1_000_000, 20),
+            against_peers.ordinary_nuts_draws,
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6-given",
+        "the same, with NUTS given the mode and the Hessian for nothing and a warm-up of 150 / sample(), which finds its own",
+        10,
+        True,
+        partial(against_peers.measure_from_nothing, "logistic 1000000 x 20", flat.logistic(1_000_000, 20), against_peers.nuts_draws),
         is_long=True,
     ),
     Benchmark(
@@ -172,7 +185,15 @@ BENCHMARKS = (
     ),
     Benchmark(
         "hmcecs",
-        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every core, about the mode: 200,000 x 50",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every core, given mode and Hessian: 10^6 x 20",
+        10,
+        True,
+        partial(against_peers.measure_hmcecs, 1_000_000, 20),
+        is_long=True,
+    ),
+    Benchmark(
+        "hmcecs-d50",
+        "the same for 200,000 x 50",
         10,
         True,
         partial(against_peers.measure_hmcecs, 200_000, 50),
