@@ -136,6 +136,18 @@ def test_chains_come_in_from_far_out():
     assert not [sentence for sentence in run.warnings if "frozen" in sentence]
 
 
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_chains_in_another_well_are_accepted_too():
+    """The plan sees one Gaussian; chains that start in the other need shorter turns, and the warm-up finds that."""
+    wells = np.array([[0.0, 0.0], [30.0, 0.0]], np.float32)
+    target = amagold.Density(lambda x: jax.nn.logsumexp(-0.5 * jnp.sum((x - wells) ** 2, axis=1)), init=np.array([-0.5, 0.2], np.float32))
+    starts = np.repeat(wells, [15, 1], axis=0)
+    run = amagold.sample(target, num_samples=1000, num_chains=16, init_per_chain=starts, progress=False)
+    assert run.plan.integrator == "rotation"
+    assert not [sentence for sentence in run.warnings if "frozen" in sentence]
+    assert float(run.sample_stats["acceptance_rate"].mean("draw").min()) > 0.5
+
+
 def test_a_turn_that_is_too_much_is_shortened():
     """A plan that expected too much: the first block comes in by short turns, and the others find an angle that is accepted."""
     sampler, starts = turning(skewed(), 1)

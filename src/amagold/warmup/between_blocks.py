@@ -30,7 +30,9 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     used = float(knob(running, "step_size"))
     sampler, step = at.sampler, at.step
     if rules.target_acceptance is not None and not is_coming_in:
-        step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rates.mean()), jnp.float32(rules.target_acceptance))
+        # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain that accepts least counts
+        rate = rates.mean(axis=0).min() if rules.begins_short else rates.mean()
+        step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rate), jnp.float32(rules.target_acceptance))
         done = at.done + count >= rules.num_warmup
         sampler = _with_step_size(sampler, np.asarray(step.log_average if done else step.log_step), rules)
     trace = Trace(
