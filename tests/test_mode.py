@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 import amagold
 from amagold.energy import chunks
+from amagold.mode import curvature as curvature_file
 from amagold.mode import search as mode_file
 from amagold.mode.curvature import curvature_at
 from amagold.mode.search import Mode, find_mode
@@ -140,8 +141,26 @@ def test_a_saddle_is_made_positive_and_says_so():
     assert np.all(np.isfinite(flat.factor))
 
 
-def test_many_parameters():
-    """Beyond 256 parameters the diagonal and the ends of the whitened spectrum come from probes."""
+@pytest.mark.parametrize(("num_parameters", "num_examples", "is_dense"), [(256, 10**9, True), (2048, 20_000, True), (2048, 30_000, False)])
+def test_a_whole_hessian_is_taken_where_it_is_worth_it(num_parameters, num_examples, is_dense):
+    assert curvature_file.is_worth_it(num_parameters, num_examples) == is_dense
+
+
+def test_some_hundreds_of_parameters_have_a_whole_hessian():
+    generator = np.random.default_rng(0)
+    predictors = generator.normal(size=(900, 300)).astype(np.float32)
+    target = amagold.models.logistic(predictors, generator.random(900) < 0.5, intercept=False)
+    mode = find_mode(target, target.init)
+    found = curvature_at(target, mode.position)
+    assert found.is_dense
+    rates = 1.0 / (1.0 + np.exp(-predictors.astype(np.float64) @ np.asarray(mode.position, np.float64)))
+    exact = (predictors.T * (rates * (1.0 - rates))) @ predictors + np.eye(300)
+    np.testing.assert_allclose(found.matrix, exact, rtol=1e-3, atol=1e-3 * np.abs(exact).max())
+
+
+def test_many_parameters(monkeypatch):
+    """Beyond that the diagonal and the ends of the whitened spectrum come from probes."""
+    monkeypatch.setattr(curvature_file, "MOST_DENSE", 256)
     generator = np.random.default_rng(0)
     mixing = generator.normal(size=(400, 300))
     hessian = mixing.T @ mixing / 400 + np.diag(10.0 ** generator.uniform(-1, 2, 300))

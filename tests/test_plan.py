@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import amagold
 from amagold import gradients
+from amagold.mode import curvature as curvature_file
 from amagold.mode.curvature import curvature_at
 from amagold.mode.search import find_mode
 from amagold.mode.spectrum import Spectrum, grouped
@@ -214,7 +215,8 @@ def test_targets_without_data():
 
 
 @pytest.mark.slow
-def test_many_parameters_take_a_diagonal_mass():
+def test_many_parameters_take_a_diagonal_mass(monkeypatch):
+    monkeypatch.setattr(curvature_file, "MOST_DENSE", 256)
     target = amagold.Density(lambda at: -0.5 * jnp.sum(jnp.linspace(1.0, 100.0, 300) * at**2))
     mode, curvature, plan = planned(target, np.full(300, 0.1))
     assert plan.mass == "diagonal"

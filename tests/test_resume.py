@@ -204,6 +204,8 @@ def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     """A limit on the size of files stands for a full disk: the operating system refuses the write."""
     path = tmp_path / "run.zarr"
     monkeypatch.setattr("amagold.store.zarr_store.CHUNK_BYTES", 2**20)
+    # first, so that nothing is left to compile and to keep on the disk
+    sampler, whole = short_run(tmp_path / "other.zarr", num_chains=8)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
@@ -217,7 +219,6 @@ def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     assert 0 < safe.posterior.sizes["draw"] < 3_000
     assert safe.is_partial
     assert not list(path.rglob("*.partial"))
-    sampler, whole = short_run(tmp_path / "other.zarr", num_chains=8)
     np.testing.assert_array_equal(safe.posterior["theta"], whole.posterior["theta"][:, : safe.posterior.sizes["draw"]])
     np.testing.assert_array_equal(amagold.resume(path, sampler, progress=False).posterior["theta"], whole.posterior["theta"])
 

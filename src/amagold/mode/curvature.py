@@ -9,11 +9,12 @@ import numpy as np
 
 from amagold import trees
 from amagold.energy import chunks
-from amagold.mode.derivatives import derivatives_at, whole_hessian
+from amagold.mode.derivatives import Derivatives, derivatives_at, whole_hessian
 from amagold.mode.spectrum import Spectrum, ritz_spectrum
 from amagold.target import Density, Posterior, Target
 
-DENSE_PARAMETERS = 256  # up to this many parameters the whole Hessian is taken
+DENSE_PARAMETERS = 256  # up to this many parameters the whole Hessian is taken, however much data there is
+MOST_DENSE, DENSE_WORK = 2048, 10**11  # and up to this many where (parameters)^2 x examples, some seconds of work, is no more
 VECTORS_AT_ONCE = 16  # Hessian-vector products done together: enough for matrix products, few enough for memory
 NUM_PROBES = 32  # random vectors that estimate the diagonal of a larger Hessian
 NUM_LANCZOS = 16  # Hessian-vector products that estimate a larger Hessian's spectrum
@@ -30,12 +31,13 @@ class Curvature:
     values with a floor, so that what follows from H stays usable, if rough.
     """
 
-    matrix: np.ndarray | None  # for up to 256 parameters
+    matrix: np.ndarray | None  # where it is whole
     diagonal: np.ndarray
     is_positive: bool  # whether H itself was clearly positive definite
     factor: np.ndarray  # F with H^-1 = F F^T: a matrix, or the diagonal's one over root
     own_spectrum: Spectrum  # of H whitened by its own diagonal
     modest: np.ndarray  # a step for every parameter that is small beside its size, for positions that are no mode
+    of_data: Derivatives | None = None  # of the log likelihood alone, where the pass over the data gave all of them
 
     @property
     def is_dense(self) -> bool:
@@ -74,7 +76,7 @@ def whitening_of(mass: np.ndarray) -> np.ndarray:
 
 
 def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
-    """The Hessian of U: whole for up to 256 parameters, beyond that its diagonal from 32 random probes.
+    """The Hessian of U: whole for up to 256 parameters, or 2,048 where the data are few, beyond that its diagonal from 32 random probes.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
@@ -82,14 +84,21 @@ def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
     """
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(np.asarray(trees.flatten(position), np.float64)))
-    if trees.size(position) <= DENSE_PARAMETERS:
-        return _dense_curvature(_hessian(target, position), modest)
+    if is_worth_it(trees.size(position), target.num_examples if isinstance(target, Posterior) else 1):
+        of_data = derivatives_at(target, position, 2) if isinstance(target, Posterior) else None
+        return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
     diagonal, error, steps = _probe(target, position)
     lanczos = Tridiagonal(*(np.asarray(part, np.float64) for part in steps))
     return _diagonal_curvature(np.asarray(diagonal, np.float64), np.asarray(error, np.float64), lanczos, modest)
 
 
-def _dense_curvature(hessian: np.ndarray, modest: np.ndarray) -> Curvature:
+def is_worth_it(num_parameters: int, num_examples: int) -> bool:
+    """Whether the whole Hessian is worth its pass over the data."""
+    is_quick = num_parameters <= MOST_DENSE and num_parameters**2 * num_examples <= DENSE_WORK
+    return num_parameters <= DENSE_PARAMETERS or is_quick
+
+
+def _dense_curvature(hessian: np.ndarray, modest: np.ndarray, of_data: Derivatives | None) -> Curvature:
     """The curvature from a whole Hessian."""
     hessian = np.nan_to_num((hessian + hessian.T) / 2.0, nan=0.0, posinf=0.0, neginf=0.0)
     # eigenvalues in units where the diagonal is one, so that float32 rounding of large entries does not swamp the small ones
@@ -102,7 +111,7 @@ def _dense_curvature(hessian: np.ndarray, modest: np.ndarray) -> Curvature:
     matrix = root @ root.T
     factor = directions / np.sqrt(eigenvalues) / scales[:, None]
     spectrum = Spectrum(np.linalg.eigvalsh(matrix / np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))), np.ones(len(matrix)))
-    return Curvature(matrix, np.diag(matrix).copy(), is_positive, factor, spectrum, modest)
+    return Curvature(matrix, np.diag(matrix).copy(), is_positive, factor, spectrum, modest, of_data)
 
 
 class Tridiagonal(NamedTuple):
@@ -132,9 +141,9 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 1e-8 * typical) if np.any(values > 0) else np.ones_like(values)
 
 
-def _hessian(target: Target, position: trees.PyTree) -> np.ndarray:
-    if isinstance(target, Posterior):
-        return whole_hessian(target, position, derivatives_at(target, position, 2).hessian)
+def _hessian(target: Target, position: trees.PyTree, of_data: Derivatives | None) -> np.ndarray:
+    if isinstance(target, Posterior) and of_data is not None:
+        return whole_hessian(target, position, of_data.hessian)
     return np.asarray(_rows(target, position), np.float64)
 
 

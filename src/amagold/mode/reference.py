@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
-from amagold.mode.derivatives import derivatives_at
+from amagold.mode.derivatives import Derivatives, derivatives_at
 from amagold.mode.search import find_mode
 from amagold.target import Target, with_data
 
@@ -58,7 +58,12 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
             f"order must be 1 for more than {DENSE_PARAMETERS:,} parameters, got order 2 with {trees.size(position):,}: the Hessian is "
             "kept whole; use order=1"
         )
-    _, gradient, hessian = derivatives_at(posterior, position, order)
+    return reference_from(position, derivatives_at(posterior, position, order))
+
+
+def reference_from(position: trees.PyTree, of_data: Derivatives) -> Reference:
+    """The reference from the derivatives of all data at a position."""
+    _, gradient, hessian = of_data
     if not trees.is_finite((gradient, hessian)):
         raise ValueError("center must have finite derivatives of the log likelihood, got some that are not; choose another center")
     return Reference(position, gradient, hessian)

@@ -37,7 +37,8 @@ def acceptance_from(variance: np.ndarray | float) -> np.ndarray:
     """E min(1, a) = 2 Phi(-s / 2) for log a ~ N(-s^2 / 2, s^2)."""
     from scipy.special import erfc  # late, because it is slow to load
 
-    return erfc(np.sqrt(variance) / (2.0 * np.sqrt(2.0)))
+    # a sum that cancels may round to less than zero
+    return erfc(np.sqrt(np.maximum(variance, 0.0)) / (2.0 * np.sqrt(2.0)))
 
 
 def variance_from(acceptance: np.ndarray | float) -> np.ndarray:

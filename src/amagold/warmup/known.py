@@ -5,7 +5,7 @@ from typing import NamedTuple
 from amagold import trees
 from amagold.acceptance import TunaTest, tuna
 from amagold.mode.curvature import Curvature
-from amagold.mode.reference import Reference, reference_at
+from amagold.mode.reference import Reference, reference_at, reference_from
 from amagold.mode.search import Mode
 from amagold.target import Posterior, Target
 
@@ -30,6 +30,7 @@ def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
         return Known(mode=mode.position)
     if not (mode.is_converged and curvature.is_positive):
         return Known(mode=mode.position)
-    reference = reference_at(target, mode.position, 2 if curvature.is_dense else 1)
+    known = curvature.of_data
+    reference = reference_at(target, mode.position, 1) if known is None else reference_from(mode.position, known)
     test = tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
     return Known(reference, test, mode.position)
