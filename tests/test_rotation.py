@@ -129,6 +129,16 @@ def test_the_plan_turns_what_is_nearly_gaussian(target, integrator):
     )
 
 
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+@pytest.mark.parametrize("warmup", [amagold.Warmup(target_acceptance=0.75), amagold.Warmup(mass="dense")])
+def test_who_asks_for_adaptation_gets_it(warmup):
+    """A quarter turn has no acceptance to aim for, and its mass is the curvature."""
+    run = amagold.sample(counts(), num_samples=500, num_chains=8, warmup=warmup, progress=False)
+    assert run.plan.integrator == "leapfrog"
+    wanted = warmup.target_acceptance or run.plan.target_acceptance
+    assert float(run.sample_stats["acceptance_rate"].mean()) == pytest.approx(wanted, abs=0.05)
+
+
 def test_chains_come_in_from_far_out():
     """On this skewed posterior a quarter turn from twice as far as the posterior is wide is hardly ever accepted."""
     run = amagold.sample(credit(), num_samples=200, num_warmup=500, num_chains=64, seed=1, progress=False)

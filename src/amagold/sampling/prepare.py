@@ -78,7 +78,9 @@ def prepare(target_or_sampler: Any, settings: Settings, init: trees.PyTree, init
     assert mode is not None
     assert curvature is not None
     known = find_out(target, mode, curvature)
-    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains, known=known)
+    # who asks for an acceptance or a mass wants them adapted
+    adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
+    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains, known=known, allow_turns=not adapts)
     sampler = plan.build(target, plan.initial_mass(curvature), known)
     return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions)
 
@@ -93,7 +95,8 @@ def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> adapt.
     if not has_knob(sampler, "step_size"):
         return rules
     lengths = {"trajectory_length": plan.trajectory_length, "longest_trajectory": plan.longest_trajectory}
-    return rules._replace(**lengths, begins_short=plan.begins_short, by_block=rules.mass is None and plan.is_nearly_right)
+    by_block = plan.is_nearly_right and rules.mass is None and settings.warmup.target_acceptance is None
+    return rules._replace(**lengths, begins_short=plan.begins_short, by_block=by_block)
 
 
 def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_chain: trees.PyTree) -> tuple[trees.PyTree, trees.PyTree]:

@@ -149,7 +149,16 @@ class Plan:
         return full(keep="total" if self.num_chains * 4 > BYTES_PER_EXAMPLE else "auto", chunk_size=chunk_size)
 
 
-def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, *, num_chains: int, known: Known | None = None) -> Plan:
+def make_plan(
+    target: Target,
+    mode: Mode,
+    curvature: Curvature,
+    key: jax.Array,
+    *,
+    num_chains: int,
+    known: Known | None = None,
+    allow_turns: bool = True,
+) -> Plan:
     """Choose how to sample: the least cost per effective draw that theory predicts.
 
     For each mass, gradient, batch plan, batch size and number of steps, the variance of log a is predicted from the curvature
@@ -163,12 +172,13 @@ def make_plan(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, 
       key: a random key, for the places and batches that the noise is measured with.
       num_chains: how many chains will run.
       known: a reference for control variates and an exact test on a few examples, from `find_out`; None leaves both out.
+      allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have no step size or mass to adapt.
     """
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
     known = Known() if known is None else known
     masses = list(_masses(mode, curvature))
-    noises, rest = _measure(target, mode, curvature, key, num_chains, known.reference, "dense" in masses)
+    noises, rest = _measure(target, mode, curvature, key, num_chains, known.reference, allow_turns and "dense" in masses)
     settings = {kind: _setting(kind, mode, curvature, noises, costs, known.test, rest) for kind in masses}
     # without a mode nothing is known of the widths, and longer trajectories forgive a wrong mass
     fewest = 1 if mode.is_converged else FEWEST_STEPS_WITHOUT_MODE
