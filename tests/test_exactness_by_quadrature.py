@@ -113,13 +113,13 @@ def as_another(kind):
     return lambda test: kind(*(getattr(test, field.name) for field in dataclasses.fields(test)))
 
 
-@trees.record(static=("order", "block_size", "bounds"))
+@trees.record(static=("order", "block_size", "bounds", "is_scalar"))
 class WithoutWork(TunaTest):
     def decide(self, target, draws, memory, proposed, work):
         return TunaTest.decide(self, target, draws, memory, proposed, jnp.zeros_like(work))
 
 
-@trees.record(static=("order", "block_size", "bounds"))
+@trees.record(static=("order", "block_size", "bounds", "is_scalar"))
 class FollowingReference(TunaTest):
     """The reference is where the chain is, with all sums over the data as they are there."""
 

@@ -118,6 +118,7 @@ def shares_of_the_bounds(target, order, num_pairs=400):
     flat, structure = ravel_pytree(target.init)
     generator = np.random.default_rng(order)
     center = 0.3 * generator.normal(size=flat.shape).astype(np.float32)
+    is_scalar = bounds.is_scalar(target.init, jax.tree.map(lambda leaf: leaf[0], data))
 
     @jax.jit
     def shares(here, there):
@@ -132,7 +133,7 @@ def shares_of_the_bounds(target, order, num_pairs=400):
 
         def one(here, there):
             distance, reach, other = (jnp.linalg.norm(v) for v in (here - there, here - center, there - center))
-            size = bounds.magnitude(order, distance, reach, other, norms.max())
+            size = bounds.magnitude(order, distance, reach, other, norms.max(), is_scalar=is_scalar)
             reference = Reference(structure(center), jnp.zeros_like(flat), None)
             differences = remainder_differences(bounds, reference, order, structure(here), structure(there), data)
             return differences, scales * norms ** (order + 1) * size
@@ -192,3 +193,40 @@ def test_outcomes_stay_between_their_parabolas(name):
     assert np.all(gaps <= bounds.upper_curvature * squares + 1e-4)
     if bounds.lower_curvature is not None:
         assert np.any(gaps < -0.95 * lower[:, None] * squares - 1e-3), "five in a hundred less would be too little"
+
+
+def slowest(distance, reach, other, order):
+    """The largest change of a remainder whose slope is all that it may be, |z| or z^2 / 2, over a grid of where z may be."""
+    here, there = (np.linspace(-limit, limit, 2001) for limit in (reach, other))
+    here, there = np.meshgrid(here, there, indexing="ij")
+    allowed = np.abs(here - there) <= distance + 1e-9
+    remainder = [None, lambda z: z * np.abs(z) / 2.0, lambda z: z**3 / 6.0][order]
+    return np.max(np.where(allowed, np.abs(remainder(there) - remainder(here)), 0.0))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("reaches", [(1.0, 1.0), (1.0, 0.6), (0.3, 2.0)])
+def test_a_number_does_no_worse_than_its_bound_and_as_badly(order, reaches):
+    """Neither too small, which no test could be exact with, nor larger than what can happen."""
+    bounds = amagold.LinearBounds(None, None, (1.0, 1.0, 1.0))
+    for distance in np.linspace(abs(reaches[0] - reaches[1]), sum(reaches), 7)[1:]:
+        numbers = [jnp.float32(value) for value in (distance, *reaches)]
+        found = float(bounds.magnitude(order, *numbers, 1.0, is_scalar=True))
+        assert found == pytest.approx(slowest(distance, *reaches, order), rel=5e-3)
+        assert float(bounds.magnitude(order, *numbers[:1], *numbers[:0:-1], 1.0, is_scalar=True)) == pytest.approx(found), "symmetric"
+        assert float(bounds.magnitude(order, *numbers, 1.0)) >= found * (1.0 - 1e-6), "a vector has more room"
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_vectors_stay_within_their_bound(order):
+    """Remainders along one direction and along the length, each as steep as it may be, at random pairs of vectors."""
+    bounds = amagold.LinearBounds(None, None, (1.0, 1.0, 1.0))
+    generator = np.random.default_rng(order)
+    here, there = generator.normal(size=(2, 20_000, 3)) * np.exp(generator.normal(size=(2, 20_000, 1)))
+    there[::2] = here[::2] + 0.3 * generator.normal(size=(10_000, 3))
+    length = lambda vectors: np.linalg.norm(vectors, axis=-1)  # noqa: E731
+    limits = np.asarray(bounds.magnitude(order, *map(jnp.asarray, (length(here - there), length(here), length(there))), 1.0))
+    remainders = [None, lambda z: z * np.abs(z) / 2.0, lambda z: z**3 / 6.0][order]
+    for part in (lambda vectors: vectors[:, 0], length):
+        share = np.abs(remainders(part(there)) - remainders(part(here))) / limits
+        assert 0.5 < share.max() <= 1.0 + 1e-5

@@ -39,7 +39,7 @@ class TunaMemory(NamedTuple):
     energy: jax.Array  # -log prior + T(theta), without the constant
 
 
-@trees.record(static=("order", "block_size", "bounds"))
+@trees.record(static=("order", "block_size", "bounds", "is_scalar"))
 class TunaTest:
     """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
 
@@ -50,6 +50,7 @@ class TunaTest:
     order: int
     block_size: int
     bounds: LinearBounds
+    is_scalar: bool  # whether an example's predictor is one number, whose bounds are tighter
     reference: Reference
     whitening: jax.Array  # L^T
     weights: jax.Array  # c_i
@@ -96,7 +97,7 @@ class TunaTest:
 
     def _magnitude(self, here: TunaMemory, there: TunaMemory) -> jax.Array:
         distance, reach, other = (jnp.linalg.norm(v) for v in (here.whitened - there.whitened, here.whitened, there.whitened))
-        return self.bounds.magnitude(self.order, distance, reach, other, self.largest)
+        return self.bounds.magnitude(self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar)
 
     def _look(
         self,

@@ -65,6 +65,7 @@ class Tuna:
             order=self.order,
             block_size=self.block_size,
             bounds=bounds,
+            is_scalar=bounds.is_scalar(reference.position, jax.tree.map(lambda leaf: leaf[0], target.data)),
             reference=reference,
             whitening=jnp.asarray(factor.T, jnp.float32),
             weights=jnp.asarray(weights, jnp.float32),

@@ -30,16 +30,36 @@ class LinearBounds(NamedTuple):
     lower_curvature: Callable[[jax.Array, trees.PyTree], jax.Array] | None = None  # (z at the reference, example) -> a number
     upper_curvature: float | None = None  # zero for an outcome that is concave in z
 
-    def magnitude(self, order: int, distance: jax.Array, reach: jax.Array, other: jax.Array, largest: Any) -> jax.Array:
-        """M(theta, theta*), from |theta - theta*|, |theta - ref| and |theta* - ref| in the norm of H, and the largest a_i."""
+    def magnitude(
+        self, order: int, distance: jax.Array, reach: jax.Array, other: jax.Array, largest: Any, *, is_scalar: bool = False
+    ) -> jax.Array:
+        """M(theta, theta*), from |theta - theta*|, |theta - ref| and |theta* - ref| in the norm of H, and the largest a_i.
+
+        The slope of a remainder of order 1 or 2 is at most K_2 |z| or K_3 z^2 / 2, z = z_i - z_ref, and is integrated from one end to the
+        other. A number z that is nowhere farther out than `reach` and `other` and moves no farther than `distance` does worst from the
+        farther end inwards. A vector goes along a straight line, or by way of the reference.
+        """
         if math.isinf(self.derivatives[order]):
             raise ValueError(
                 f"order must be another than {order} here: the outcome's derivative {order + 1} has no bound; order=2 is usual"
             )
+        farther = jnp.maximum(reach, other)
+        inner = farther - distance  # beyond the reference if negative
         if order == 0:
             size = self.derivatives[0] * distance
+        elif order == 1 and is_scalar:
+            # K_2 (A^2 - B |B|) / 2, A = farther, B = inner
+            size = 0.5 * self.derivatives[1] * jnp.where(inner > 0, distance * (farther + inner), farther**2 + inner**2)
         elif order == 1:
-            size = 0.5 * self.derivatives[1] * distance * (reach + other)
+            size = 0.5 * self.derivatives[1] * jnp.minimum(distance * (reach + other), reach**2 + other**2)
+        elif is_scalar:
+            # K_3 (A^3 - B^3) / 6, as a product because the difference may be small
+            size = self.derivatives[2] / 6.0 * distance * (farther**2 + farther * inner + inner**2)
         else:
-            size = 0.25 * self.derivatives[2] * distance * (reach**2 + other**2)
-        return size * jnp.exp(self.growth * largest * jnp.maximum(reach, other)) if self.growth else size
+            straight = 0.25 * distance * (reach**2 + other**2)
+            size = self.derivatives[2] * jnp.minimum(straight, (reach**3 + other**3) / 6.0)
+        return size * jnp.exp(self.growth * largest * farther) if self.growth else size
+
+    def is_scalar(self, position: trees.PyTree, example: trees.PyTree) -> bool:
+        """Whether the predictor is one number."""
+        return jax.eval_shape(self.predictor, position, example).shape == ()
