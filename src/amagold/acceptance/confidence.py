@@ -30,12 +30,13 @@ from amagold.target.bounds import LinearBounds
 KAPPA = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
 
 
-@trees.record(static=("order", "bounds"))
+@trees.record(static=("order", "bounds", "is_scalar"))
 class Range:
     """R = 2 max_i c_i M(theta, theta*), because |D_i| <= c_i M."""
 
     order: int
     bounds: LinearBounds
+    is_scalar: bool  # whether an example's predictor is one number
     whitening: jax.Array  # L^T: distances are lengths of L^T (theta - reference)
     center: jax.Array
     weight: jax.Array  # the largest c_i
@@ -44,7 +45,7 @@ class Range:
     def __call__(self, position: trees.PyTree, proposed: trees.PyTree) -> jax.Array:
         here, there = (self.whitening @ (trees.flatten(at) - self.center) for at in (position, proposed))
         distance, reach, other = (jnp.linalg.norm(v) for v in (here - there, here, there))
-        return 2.0 * self.weight * self.bounds.magnitude(self.order, distance, reach, other, self.largest)
+        return 2.0 * self.weight * self.bounds.magnitude(self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar)
 
 
 @trees.record()
@@ -125,4 +126,5 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
             factor = np.linalg.cholesky(whole_hessian(target, center, reference.hessian))
     norms, scales = norms_and_scales(target, center, jnp.asarray(np.linalg.inv(factor), jnp.float32), bounds)
     weight = (scales * norms ** (differences.order + 1)).max()
-    return Range(differences.order, bounds, jnp.asarray(factor.T, jnp.float32), flat, weight, norms.max())
+    is_scalar = bounds.is_scalar(center, jax.tree.map(lambda leaf: leaf[0], target.data))
+    return Range(differences.order, bounds, is_scalar, jnp.asarray(factor.T, jnp.float32), flat, weight, norms.max())
