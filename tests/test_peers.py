@@ -104,6 +104,20 @@ def test_long_rows_run_by_name_alone(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert table_row(rows[1], 1.0)[-1] == "one / other: 4 and 2"
 
 
+def test_nuts_as_it_comes_is_counted_on_a_part_and_timed_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, whole, part = autoregressive(0.5), flat.logistic(1000, 3), flat.logistic(100, 3)
+    worth = Draws(values, 0.0, 1.0).num_effective
+    known = {
+        "ours": Draws(values, 7.0, 1.0),
+        ("NUTS", whole.name, 1.0): Draws(values, 0.0, 30.0, sampling_gradients=600),
+        ("NUTS as it comes", part.name): Draws(values, 1.0, 1.0, setup_gradients=20_000, sampling_gradients=5_000),
+    }
+    monkeypatch.setattr(against_peers, "_known", known)
+    found = against_peers.measure_from_nothing_as_it_comes("ours", whole, part, 1.0)
+    # 0.05 s for each of 20,000 gradients and of those that 1,000 effective draws take
+    assert found.ratio == pytest.approx(0.05 * (20_000 + 1_000 * 5_000 / worth) / (7.0 + 1_000 / worth))
+
+
 def test_peers_that_are_missing_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib
 
@@ -128,9 +142,11 @@ def test_numpyro_nuts_and_hmcecs_agree_with_blackjax() -> None:
     assert reference.values.shape == (2, 500, 3)
     for draws in (
         peers.numpyro_nuts(problem, 2, 100, 1.0, whitened=True, block=100),
+        peers.numpyro_nuts(problem, 2, 500, 1.0, whitened=False, from_mode=False, block=100),
         hmcecs.draws(problem, 1.0, subsample=100, num_blocks=5),
     ):
         assert draws.setup_seconds > 0.0
+        assert (draws.setup_gradients > 0) == (draws.sampling_gradients > 0)
         assert draws.per_second > 0.0
         assert largest_difference(draws.values, reference.values) < threshold(COMPARISONS)
         assert largest_difference(1.5 * draws.values, reference.values) > PLANTED * threshold(COMPARISONS)

@@ -12,11 +12,16 @@ ENOUGH = 50.0  # effective draws, below which neither the figure nor its error c
 
 
 class Draws(NamedTuple):
-    """Draws with axes (chain, draw, coordinate), and the wall time before the first of them and of all of them."""
+    """Draws with axes (chain, draw, coordinate), and the wall time before the first of them and of all of them.
+
+    Gradients are counted one after the other, each of all chains side by side, where the sampler says how many it took.
+    """
 
     values: np.ndarray
     setup_seconds: float
     sampling_seconds: float
+    setup_gradients: int = 0
+    sampling_gradients: int = 0
 
     @property
     def num_effective(self) -> float:

@@ -81,25 +81,30 @@ def run_kernel(kernel: Any, data: tuple[Any, ...], num_chains: int, num_warmup: 
     """Draws of a NumPyro kernel: as its own driver makes them, but a block at a time from one compiled loop, with an eye on the clock."""
 
     @jax.jit
-    def advance(state: Any, data: tuple[Any, ...]) -> tuple[Any, jax.Array]:
-        def step(state: Any, _: None) -> tuple[Any, jax.Array]:
+    def advance(state: Any, data: tuple[Any, ...]) -> tuple[Any, jax.Array, jax.Array]:
+        def step(state: Any, _: None) -> tuple[Any, tuple[jax.Array, jax.Array]]:
             state = kernel.sample(state, data, {})
-            return state, state.z["position"]
+            # chains side by side wait for the one that takes the most steps
+            return state, (state.z["position"], jnp.max(getattr(state, "num_steps", jnp.int32(0))))
 
-        return jax.lax.scan(step, state, None, block)
+        state, (positions, num_steps) = jax.lax.scan(step, state, None, block)
+        return state, positions, num_steps.sum()
 
     keys = jax.random.split(jax.random.PRNGKey(seed), num_chains)
     start = time.perf_counter()
     state = kernel.init(keys[0] if num_chains == 1 else keys, num_warmup, None, data, {})
+    gradients = [0, 0]  # of the warm-up, and of the draws
     # one block more than the warm-up needs, so that all is compiled before the clock of the draws starts
     for _ in range(-(-num_warmup // block) + 1):
-        state, _ = jax.block_until_ready(advance(state, data))
+        state, _, taken = jax.block_until_ready(advance(state, data))
+        gradients[0] += int(taken)
     setup, spent, kept = time.perf_counter() - start, 0.0, []
     while spent < seconds or (len(kept) * block < FEWEST and spent < PATIENCE * seconds):
-        state, positions = jax.block_until_ready(advance(state, data))
+        state, positions, taken = jax.block_until_ready(advance(state, data))
         kept.append(np.asarray(positions).reshape(block, num_chains, -1).swapaxes(0, 1))
+        gradients[1] += int(taken)
         spent = time.perf_counter() - start - setup
-    return Draws(np.concatenate(kept, axis=1), setup, spent)
+    return Draws(np.concatenate(kept, axis=1), setup, spent, *gradients)
 
 
 def better_nuts(problem: Problem, num_chains: int, num_samples: int, seed: int) -> Draws:
