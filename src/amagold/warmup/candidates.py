@@ -43,6 +43,8 @@ def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candida
         for num_steps in [2**power for power in range(0, int(math.log2(MAX_STEPS)) + 1)]:
             if num_steps * batch_size <= 16 * num_examples:
                 yield from _usable(setting.candidate(num_steps, "iid", batch_size))
+                if setting.rest is not None:  # here steps are many for the noise's sake
+                    yield from _usable(quarter_turn(setting, num_steps, "iid", batch_size))
     yield from _controlled(setting)
 
 
