@@ -20,7 +20,7 @@ SHORT = 0.125  # of a step, which chains come in by from far out
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
-    """One block with the settings as they are; the step size then follows the block's mean acceptance."""
+    """One block with the settings as they are; the step size then follows the block's acceptance."""
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
     running = turn(at.sampler, step_size=jnp.float32(SHORT) * knob(at.sampler, "step_size")) if is_coming_in else at.sampler

@@ -12,9 +12,9 @@ from amagold.mode.curvature import whitening_of
 from amagold.target import Posterior, Target
 
 EXAMPLES = 4096  # that stand for all data
-SHARE = 0.9
-MOST_LEFT = 0.25  # of |grad U|^2
-MOST_SLOPE = 0.15
+SHARE = 0.9  # of the places, that a turn must be good at
+MOST_LEFT = 0.25  # of |grad U|^2, which is d on average
+MOST_SLOPE = 0.15  # of grad V, where that of |q|^2 / 2 is one
 
 
 class Rest(NamedTuple):
@@ -60,7 +60,8 @@ def measure_rest(target: Target, mode: trees.PyTree, mass: np.ndarray, places: t
     found, away = gradients @ whitening.T, np.linalg.solve(whitening.T, distances.T).T
     typical = np.median(found, axis=0)
     squares = np.sum((found - typical) ** 2, axis=1)
-    slope = float(np.median(np.sum(away * found, axis=1) / np.sum(away**2, axis=1)))
+    with np.errstate(invalid="ignore"):  # a place that no draw was found for is the mode itself, and its slope is not a number
+        slope = float(np.nanmedian(np.sum(away * found, axis=1) / np.sum(away**2, axis=1)))
     # the median of a few varying gradients is not zero: pi / 2 times the variance of their mean
     steady = float(np.sum(typical**2) - 0.5 * np.pi * np.median(squares) / len(found))
     return Rest(max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1])
