@@ -1,5 +1,6 @@
 """How far a posterior is from the Gaussian at its mode: what that Gaussian leaves of the gradient, at a few draws of it."""
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -60,8 +61,10 @@ def measure_rest(target: Target, mode: trees.PyTree, mass: np.ndarray, places: t
     found, away = gradients @ whitening.T, np.linalg.solve(whitening.T, distances.T).T
     typical = np.median(found, axis=0)
     squares = np.sum((found - typical) ** 2, axis=1)
-    with np.errstate(invalid="ignore"):  # a place that no draw was found for is the mode itself, and its slope is not a number
-        slope = float(np.nanmedian(np.sum(away * found, axis=1) / np.sum(away**2, axis=1)))
+    # a place that no draw was found for is the mode itself, where there is no slope
+    lengths = np.sum(away**2, axis=1)
+    slopes = np.sum(away * found, axis=1)[lengths > 0.0] / lengths[lengths > 0.0]
+    slope = float(np.median(slopes)) if len(slopes) else math.nan
     # the median of a few varying gradients is not zero: pi / 2 times the variance of their mean
     steady = float(np.sum(typical**2) - 0.5 * np.pi * np.median(squares) / len(found))
     return Rest(max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1])
