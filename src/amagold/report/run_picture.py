@@ -65,6 +65,10 @@ def _step_size(axes: Axes, run: Any) -> None:
         axes.axhline(float(run.sample_stats["step_size"][0, 0]), color=INK, linewidth=0.9)
     # the first tries span orders of magnitude
     axes.set_yscale("log")
+    if steps.max() < 30.0 * steps.min():  # too few powers of ten to read a scale by
+        axes.yaxis.set_major_formatter("{x:.2g}")
+        axes.yaxis.set_minor_formatter("{x:.2g}")
+    axes.tick_params(axis="y", which="both", labelsize=8, labelcolor=QUIET)
 
 
 def _acceptance(axes: Axes, run: Any) -> None:
@@ -78,9 +82,9 @@ def _acceptance(axes: Axes, run: Any) -> None:
     wanted = getattr(run.plan, "target_acceptance", None)
     if wanted is not None:
         axes.axhline(wanted, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
-        axes.text(
-            0.99, wanted - 0.05, "dashed: aimed for", fontsize=8, color=INK, va="top", ha="right", transform=axes.get_yaxis_transform()
-        )
+        # a quarter turn is shortened below it and left alone above
+        word = "dashed: the least" if getattr(run.plan, "integrator", None) == "rotation" else "dashed: aimed for"
+        axes.text(0.99, wanted - 0.05, word, fontsize=8, color=INK, va="top", ha="right", transform=axes.get_yaxis_transform())
     axes.set_ylim(-0.02, 1.04)
 
 
