@@ -46,7 +46,7 @@ SHARE_LABELS = {
     ("barker", 0): (0.3, 1.12),
     ("barker", 2): (0.13, 0.018),
     ("confidence", 0): (0.03, 1.12),
-    ("confidence", 2): (0.095, 0.72),
+    ("confidence", 2): (1.1e-3, 0.62),
 }
 
 
@@ -188,7 +188,7 @@ def draw(rows: list[Row], references: list[Row], picture: Path = PICTURE) -> Non
         right.text(8e-4, row.share * 1.12, words, color=INK, fontsize=10.5, va="bottom")
         if row.test == "tuna":
             left.axhline(SEEN * row.bias_error, color=INK, linewidth=1.2, linestyle=":")
-            left.text(1.4, SEEN * row.bias_error * 1.12, "tuna: exact", color=INK, fontsize=10.5, ha="right", va="bottom")
+            left.text(8e-4, SEEN * row.bias_error * 1.12, "tuna: exact", color=INK, fontsize=10.5, va="bottom")
     left.text(8e-4, FLOOR * 1.6, "confidence: no decision differs", color=COLOURS["confidence"], fontsize=10.5)
     left.set(ylabel="bias, in posterior standard deviations", ylim=(0.8 * FLOOR, 0.6), title="Only plain austerity shows a bias")
     right.set(
