@@ -66,7 +66,7 @@ class DenseMass:
     """M = L L^T, a matrix over all parameters in order; W = L^-1."""
 
     inverse_factor: jax.Array  # L^-1
-    factor: jax.Array  # L: both are kept, because a product is many times faster than a triangular solve
+    factor: jax.Array  # L: both are kept, so that no step solves a triangular system
 
     def check(self, position: trees.PyTree) -> None:
         if self.inverse_factor.shape[0] != trees.size(position):
