@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.randomness import Draw, normal_like
-from amagold.trajectory.kick import kick, kick_without_friction
+from amagold.trajectory.kick import kick
 from amagold.trajectory.mass import Mass
 from amagold.trajectory.phase import Gradient, Phase
 
@@ -59,10 +59,7 @@ class Rotation:
         middle, before, turned = self._turn(away, phase.momentum)
         # grad V~_t = W grad U~_t - q
         rest = jax.tree.map(jnp.subtract, self.mass.force(gradient(self._place(middle))), middle)
-        if self.friction is None:
-            after, work = kick_without_friction(before, rest, self.step_size)
-        else:
-            after, work = kick(before, rest, noise, self.step_size, self.friction)
+        after, work = kick(before, rest, noise, self.step_size, self.friction)
         end, momentum, turned_again = self._turn(middle, after)
         return Phase(self._place(end), momentum), turned + work + turned_again
 
