@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray
 
+MOST_CHAINS = 16  # that are looked at one by one
 COLUMNS_AT_ONCE = 512  # coordinates that are looked at together
 FEWEST_DRAWS = 4  # ArviZ's figures need as many
 
@@ -31,6 +32,54 @@ def minimum_ess(posterior: "xarray.Dataset") -> float:
             return 1.0
         smallest = min(smallest, float(np.min(ess(block, method="bulk", chain_axis=0, draw_axis=1))))
     return smallest
+
+
+def minimum_tail_ess(posterior: "xarray.Dataset") -> float:
+    """The smallest effective sample size of the 5 % and 95 % quantiles of all coordinates; 1 if a chain never moved.
+
+    Args:
+      posterior: variables with dimensions (chain, draw, ...).
+    """
+    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+
+    blocks = list(_blocks(posterior))
+    if not all(_moves(block) for block in blocks):
+        return 1.0
+    return min(float(np.min(ess(block, method="tail", prob=(0.05, 0.95), chain_axis=0, draw_axis=1))) for block in blocks)
+
+
+def smallest_ess_within(posterior: "xarray.Dataset") -> float:
+    """The effective draws of one chain by itself, at best over chains, of the coordinate where that is worst.
+
+    Chains that disagree and have many move well within separate modes; those that have few hardly move at all.
+
+    Args:
+      posterior: variables with dimensions (chain, draw, ...).
+    """
+    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+
+    smallest = math.inf
+    for block in _blocks(posterior):
+        if not _moves(block):
+            return 1.0
+        by_chain = [np.asarray(ess(chain[None], method="mean", chain_axis=0, draw_axis=1)) for chain in block[:MOST_CHAINS]]
+        smallest = min(smallest, float(np.min(np.max(by_chain, axis=0))))
+    return smallest
+
+
+def energy_mixing(energy: np.ndarray) -> float:
+    """Of the worst chain, the mean squared change of the energy from draw to draw over its variance: 2 for independent draws.
+
+    Next to zero where a chain wanders through the energies slowly, as it does through heavy tails and narrow funnels
+    (Betancourt's energy fraction, taken of U).
+
+    Args:
+      energy: U of every draw, (chain, draw).
+    """
+    values = np.asarray(energy, np.float64)
+    spread = np.var(values, axis=1)
+    changes = np.mean(np.diff(values, axis=1) ** 2, axis=1)
+    return float(np.min(changes[spread > 0.0] / spread[spread > 0.0], initial=2.0))
 
 
 def maximum_r_hat(posterior: "xarray.Dataset") -> float:

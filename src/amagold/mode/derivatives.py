@@ -51,15 +51,20 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
-@jit(ONCE, "log_prior")
-def prior_derivatives(log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
-    """The same of -log prior."""
+@jit(ONCE, "log_density")
+def density_derivatives(log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
+    """The same of -log density, computed whole."""
 
     def energy(at: jax.Array) -> jax.Array:
-        return -log_prior(trees.unflatten_like(at, position))
+        return -log_density(trees.unflatten_like(at, position))
 
     flat = trees.flatten(position)
     return Derivatives(add_to(zero(), energy(flat)[None]), jax.grad(energy)(flat), jax.hessian(energy)(flat))
+
+
+def prior_derivatives(log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
+    """The same of -log prior."""
+    return density_derivatives(log_prior, position)
 
 
 def whole_hessian(target: Posterior, position: trees.PyTree, of_data: jax.Array | None) -> np.ndarray:

@@ -1,21 +1,31 @@
-"""The mode by Newton's method: a few passes over the data where there are few enough parameters for a whole Hessian."""
+"""Newton's method with absolute eigenvalues: downhill from anywhere, also where the energy curves down.
 
-import dataclasses
+    step = -|H|^-1 g,    |H| = V |Lambda| V^T
+
+Near a mode that is Newton's own step. Near a saddle or where a noise scale is far off, the absolute values turn uphill
+directions around (saddle-free Newton, Dauphin et al., 2014), where a plain Newton step would climb or not exist.
+"""
+
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from amagold import trees
-from amagold.mode.derivatives import Derivatives, derivatives_at, prior_derivatives
-from amagold.target import Posterior
+from amagold.mode.derivatives import Derivatives, density_derivatives, derivatives_at, prior_derivatives
+from amagold.target import Posterior, Target
 
-MAX_ITERATIONS = 30
-MAX_HALVINGS = 8
+MAX_ITERATIONS = 60
+MAX_HALVINGS = 12
+MAX_DOUBLINGS = 4  # of a step that was good: far from the mode the curvature may be much too large
 SUFFICIENT = 1e-4  # of the gain that the slope promises, a step must bring at least
 ROUNDING = 1e-6  # of an energy in float32 sums: a loss below this is none
-FEW = 2**15  # examples that a first mode is found from
-MUCH_WORK = 10**9  # examples times squared parameters: a pass over less costs no more than compiling another program
+STALLED = 100.0  # where rounding stops the search, a decrement up to this many tolerances still counts as the mode
+FLAT = 1e-6  # of eigenvalues in units where the diagonal is one: what float32 sums can tell from zero
+FLOOR = 1e-8  # what an eigenvalue counts as at least, in the same units
+START_DECREMENT = 4.0  # per parameter: two standard deviations off, over-dispersed and yet in the bulk
+LARGEST = 1e18  # beyond this a float32 square overflows
 
 
 class Point(NamedTuple):
@@ -28,68 +38,179 @@ class Point(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        return bool(np.isfinite(self.energy) and np.all(np.isfinite(self.gradient)) and np.all(np.isfinite(self.hessian)))
+        found = (self.energy, self.gradient, self.hessian)
+        return all(bool(np.all(np.isfinite(part)) and np.all(np.abs(part) < LARGEST)) for part in found)
 
 
-def newton_mode(target: Posterior, start: trees.PyTree, tolerance: float) -> tuple[trees.PyTree, int] | None:
-    """The mode and the passes it took; None where the energy does not curve upwards on the way, or the steps do not get there.
+class Curved(NamedTuple):
+    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = S V Lambda V^T S."""
 
-    Many examples are searched from the mode of a few of them, which is some standard deviations away.
+    scales: np.ndarray
+    eigenvalues: np.ndarray
+    directions: np.ndarray
+
+    @property
+    def is_upwards(self) -> bool:
+        """Whether no direction clearly curves down."""
+        return bool(self.eigenvalues.min() > -FLAT)
+
+    @property
+    def is_clearly_upwards(self) -> bool:
+        return bool(self.eigenvalues.min() > FLAT)
+
+    @property
+    def absolute(self) -> np.ndarray:
+        return np.maximum(np.abs(self.eigenvalues), FLOOR)
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """-|H|^-1 g."""
+        along = self.directions.T @ (gradient / self.scales)
+        return -(self.directions @ (along / self.absolute)) / self.scales
+
+    def downhill(self) -> np.ndarray:
+        """A step of length one along the direction that curves down most."""
+        return self.directions[:, 0] / np.sqrt(self.absolute[0]) / self.scales
+
+    @property
+    def log_determinant(self) -> float:
+        """log det |H|."""
+        return float(2.0 * np.sum(np.log(self.scales)) + np.sum(np.log(self.absolute)))
+
+    @property
+    def factor(self) -> np.ndarray:
+        """F with |H|^-1 = F F^T."""
+        return self.directions / np.sqrt(self.absolute) / self.scales[:, None]
+
+
+class Descent(NamedTuple):
+    """Where a search began to be near, and where it ended."""
+
+    near: Point  # the first place within two standard deviations of a mode of its own curvature, or the end
+    end: Point
+    is_converged: bool
+    num_iterations: int
+
+
+def descend(
+    target: Target,
+    start: trees.PyTree,
+    *,
+    weight: float = 1.0,
+    tolerance: float = 1e-4,
+    max_iterations: int = MAX_ITERATIONS,
+    known: Sequence[Point] = (),
+) -> Descent:
+    """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for each parameter.
+
+    Args:
+      target: an `amagold.Posterior` or `amagold.Density`, of few parameters.
+      start: where to begin.
+      weight: what an example counts as, for data that stand for more.
+      tolerance: in squared posterior standard deviations per parameter.
+      max_iterations: steps before giving up.
+      known: modes; a search that comes near one ends there.
     """
-    if target.num_examples * trees.size(start) ** 2 >= MUCH_WORK and target.num_examples >= 8 * FEW:
-        stride = target.num_examples // FEW
-        few = dataclasses.replace(target, data=jax.tree.map(lambda leaf: leaf[::stride][:FEW], target.data))
-        near = _descend(few, start, target.num_examples / FEW, 1e-2)
-        start = start if near is None else near[0]
-    return _descend(target, start, 1.0, tolerance)
-
-
-def _descend(target: Posterior, start: trees.PyTree, weight: float, tolerance: float) -> tuple[trees.PyTree, int] | None:
-    """Damped Newton steps from the start until the squared distance to the mode is below the tolerance for each parameter."""
-    here = _point(target, start, weight)
-    for iteration in range(MAX_ITERATIONS):
-        step = _newton_step(here) if here.is_finite else None
-        if step is None:
-            return None
-        # g . H^-1 g: the squared distance to the mode in posterior standard deviations
+    here = point_at(target, start, weight)
+    near: Point | None = None
+    num_saddles = 0
+    iteration = 0
+    for iteration in range(1, max_iterations + 1):
+        if not here.is_finite:
+            return Descent(here, here, False, iteration)
+        curved = curved_at(here)
+        step = curved.step(here.gradient)
         decrement = -float(here.gradient @ step)
-        if decrement <= tolerance * len(step):
-            return here.position, iteration + 1
-        for halving in range(MAX_HALVINGS):
-            there = _point(target, _moved(here.position, 0.5**halving * step), weight)
-            gain = here.energy - there.energy
-            if there.is_finite and gain >= SUFFICIENT * 0.5**halving * decrement - ROUNDING * abs(here.energy):
+        if near is None and decrement <= START_DECREMENT * len(step):
+            near = here
+        is_close = decrement <= tolerance * len(step)
+        if is_close and curved.is_upwards:
+            return Descent(near or here, here, curved.is_clearly_upwards, iteration)
+        same = next((mode for mode in known if _is_about(mode, here)), None)
+        if same is not None:
+            return Descent(near or here, same, True, iteration)
+        if is_close:  # a saddle: leave it by the way that falls most
+            num_saddles += 1
+            if num_saddles > 3:
                 break
-        else:
-            return None
+            sides = [point_at(target, moved(here.position, sign * curved.downhill()), weight) for sign in (1.0, -1.0)]
+            here = min(sides, key=lambda side: side.energy if side.is_finite else np.inf)
+            continue
+        there = _search_along(target, here, step, decrement, weight, doubles=not curved.is_clearly_upwards)
+        if there is None:
+            is_stalled = decrement <= STALLED * tolerance * len(step) and curved.is_clearly_upwards
+            return Descent(near or here, here, is_stalled, iteration)
+        if near is None:
+            near = _on_the_way(target, here, there, decrement, weight)
         here = there
-    return None
+    return Descent(near or here, here, False, iteration)
 
 
-def _newton_step(point: Point) -> np.ndarray | None:
-    """-H^-1 g, or None where H is not positive definite."""
+def _is_about(mode: Point, here: Point) -> bool:
+    """Whether a point lies where the mode's Gaussian describes the energy."""
+    size = len(mode.gradient)
+    away = flatten(here.position) - flatten(mode.position)
+    predicted = 0.5 * float(away @ mode.hessian @ away)
+    return predicted <= 0.5 * size and abs(here.energy - mode.energy - predicted) <= 0.1 * size
+
+
+def _on_the_way(target: Target, here: Point, there: Point, decrement: float, weight: float) -> Point | None:
+    """Where a step that jumps to a mode came within two standard deviations of it; None where it does not come near."""
+    size = len(there.gradient)
+    if -float(there.gradient @ curved_at(there).step(there.gradient)) > START_DECREMENT * size:
+        return None
+    # on a quadratic, 1 - t of the way is left after t of the step, and (1 - t)^2 of the decrement
+    length = 1.0 - np.sqrt(START_DECREMENT * size / decrement)
+    step = flatten(there.position) - flatten(here.position)
+    point = point_at(target, moved(here.position, length * step), weight)
+    return point if point.is_finite and point.energy <= here.energy else None
+
+
+def _search_along(target: Target, here: Point, step: np.ndarray, decrement: float, weight: float, *, doubles: bool) -> Point | None:
+    """The first good point of the step halved again and again; where the curvature is not to be trusted, doubled too."""
+    for halving in range(MAX_HALVINGS):
+        length = 0.5**halving
+        there = point_at(target, moved(here.position, length * step), weight)
+        gain = here.energy - there.energy
+        if there.is_finite and gain >= SUFFICIENT * length * decrement - ROUNDING * abs(here.energy):
+            break
+    else:
+        return None
+    for _ in range(MAX_DOUBLINGS if doubles and halving == 0 else 0):
+        length *= 2.0
+        farther = point_at(target, moved(here.position, length * step), weight)
+        if not farther.is_finite or farther.energy >= there.energy:
+            break
+        there = farther
+    return there
+
+
+def curved_at(point: Point) -> Curved:
+    """The eigenvalues of the Hessian at a point that is finite."""
     # in units where the diagonal is one, so that parameters of very different scales do not spoil it
-    scales = np.sqrt(np.diag(point.hessian)) if np.all(np.diag(point.hessian) > 0.0) else None
-    if scales is None:
-        return None
-    try:
-        factor = np.linalg.cholesky(point.hessian / np.outer(scales, scales))
-    except np.linalg.LinAlgError:
-        return None
-    return -np.linalg.solve(factor.T, np.linalg.solve(factor, point.gradient / scales)) / scales
+    diagonal = np.abs(np.diag(point.hessian))
+    typical = np.median(diagonal[diagonal > 0.0]) if np.any(diagonal > 0.0) else 1.0
+    scales = np.sqrt(np.maximum(diagonal, 1e-12 * typical))
+    return Curved(scales, *np.linalg.eigh(point.hessian / np.outer(scales, scales)))
 
 
-def _moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
+def moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
     # in NumPy, because every operation of JAX on its own is a program to compile
-    flat = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
-    return trees.as_position(trees.unflatten_like(flat + step, position))
+    return jax.tree.map(np.asarray, trees.unflatten_like(flatten(position) + step, position))
 
 
-def _point(target: Posterior, position: trees.PyTree, weight: float) -> Point:
-    if not bool(target.is_inside(position)):
-        nothing = np.zeros(trees.size(position))
+def flatten(position: trees.PyTree) -> np.ndarray:
+    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
+
+
+def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Point:
+    """The energy and its derivatives; infinite outside the domain."""
+    nothing = np.zeros(trees.size(position))
+    if not trees.is_finite(position) or not bool(target.is_inside(position)):
         return Point(position, np.inf, nothing, np.diag(nothing))
-    prior, data = (_in_float64(found) for found in (prior_derivatives(target.log_prior, position), derivatives_at(target, position, 2)))
+    if not isinstance(target, Posterior):
+        return Point(position, *_in_float64(density_derivatives(target.log_density, position)))
+    prior = _in_float64(prior_derivatives(target.log_prior, position))
+    data = _in_float64(derivatives_at(target, position, 2))
     return Point(position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True)))
 
 

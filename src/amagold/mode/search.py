@@ -1,5 +1,6 @@
 """The mode of the target: where chains start, where the curvature is taken and what control variates are about."""
 
+import dataclasses
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,10 +10,12 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.energy import chunks
 from amagold.energy.precise import Wide, add_to, subtract, zero
-from amagold.mode.newton import newton_mode
+from amagold.mode.newton import Descent, descend
 from amagold.target import Posterior, Target, checks
 
-NEWTON_PARAMETERS = 256  # up to this many, Newton's method is tried first
+NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
+FEW = 2**15  # examples that a first mode is found from
+MUCH_WORK = 10**9  # examples times squared parameters: a pass over less costs no more than compiling another program
 MEMORY_SIZE = 10  # past steps that L-BFGS builds its inverse Hessian from
 TRIALS = 20  # energies per line search
 STALLED = 100.0  # where rounding stops the search, a decrement up to this many tolerances still counts as the mode
@@ -27,8 +30,8 @@ NEAR = 0.01  # without a mode, the place reached is kept only if its squared dis
 class Mode(NamedTuple):
     """Where the search ended.
 
-    The position is the mode if `is_converged`. If not, it is the best place found as long as little energy seems left to lose
-    there, and else the start: a density without a mode would otherwise be followed into its spike.
+    The position is the mode if `is_converged`. If not, it is a place near which one seemed to be, and else the start: a density
+    without a mode would otherwise be followed into its spike.
     """
 
     position: trees.PyTree
@@ -50,11 +53,11 @@ class Search(NamedTuple):
 
 
 def find_mode(target: Target, position: trees.PyTree, *, max_iterations: int = 200, tolerance: float = 1e-4) -> Mode:
-    """The mode, by Newton's method for posteriors of up to 256 parameters, else or if that fails by L-BFGS; data are visited in chunks.
+    """The mode: by Newton's method for up to 256 parameters, else by L-BFGS; data are visited in chunks.
 
     The search stops where g . H^-1 g, twice the energy left to lose and the squared distance to the mode in posterior standard
-    deviations, falls below `tolerance` per parameter. That has no units and is made of gradients, which float32 sums of many examples
-    keep better than energies.
+    deviations, falls below `tolerance` per parameter. That has no units and is made of gradients, which float32 sums of many
+    examples keep better than energies.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
@@ -66,12 +69,34 @@ def find_mode(target: Target, position: trees.PyTree, *, max_iterations: int = 2
     checks.number("tolerance", tolerance, above=0.0, remedy="give a squared distance in posterior standard deviations")
     position = trees.as_position(position)
     target.check(position)
-    if isinstance(target, Posterior) and trees.size(position) <= NEWTON_PARAMETERS and max_iterations > 1:
-        newton = newton_mode(target, position, tolerance)
-        if newton is not None:
-            return Mode(newton[0], True, newton[1])
+    if trees.size(position) <= NEWTON_PARAMETERS:
+        return mode_from(newton_descent(target, position, tolerance, max_iterations), position)
     found, is_converged, num_iterations = _search()(target, position, max_iterations, tolerance)
     return Mode(found, bool(is_converged), int(num_iterations))
+
+
+def newton_descent(target: Target, start: trees.PyTree, tolerance: float, max_iterations: int) -> Descent:
+    """Newton's search; many examples are searched from the mode of a few of them, which is some standard deviations away."""
+    if isinstance(target, Posterior) and target.num_examples * trees.size(start) ** 2 >= MUCH_WORK and target.num_examples >= 8 * FEW:
+        few, weight = standing_for_all(target, FEW)
+        first = descend(few, start, weight=weight, tolerance=1e-2, max_iterations=max_iterations)
+        start = first.end.position if first.is_converged else start
+    return descend(target, start, tolerance=tolerance, max_iterations=max_iterations)
+
+
+def standing_for_all(target: Posterior, count: int) -> tuple[Posterior, float]:
+    """The target with some of its examples, evenly spread, and what each of them counts as."""
+    stride = max(1, target.num_examples // count)
+    few = dataclasses.replace(target, data=jax.tree.map(lambda leaf: leaf[::stride][:count], target.data))
+    return few, target.num_examples / few.num_examples
+
+
+def mode_from(descent: Descent, start: trees.PyTree) -> Mode:
+    """The mode, or where the search came near to one, or the start."""
+    if descent.is_converged:
+        return Mode(trees.as_position(descent.end.position), True, descent.num_iterations)
+    is_near = descent.near.is_finite and descent.near is not descent.end
+    return Mode(trees.as_position(descent.near.position) if is_near else start, False, descent.num_iterations)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ MAX_CHUNK = 100_000  # transitions in one chunk
 MAX_WORK = 10**10  # parameters x examples visited in one chunk: some seconds, so that progress shows and a run can be stopped
 
 # chains come after the steps where there are steps, so that a step's scan reads them without a transposition
-CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0)
+CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0, stretch=0)
 
 
 class Kept(NamedTuple):

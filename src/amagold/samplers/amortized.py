@@ -4,6 +4,7 @@ One transition is `advance(state, draw(key), gather(...))`: the randomness is dr
 drawn in bulk, fed backwards by a test, or told to a data loader ahead of time.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -20,6 +21,7 @@ from amagold.trajectory.loop import run_trajectory
 from amagold.trajectory.phase import Phase, Proposal
 
 INT32_MAX = 2**31 - 1
+STRETCH = 0x57E7  # folded into a transition's key for the step size's own number
 LATE_BYTES = 256 * 2**20  # a transition of all chains that needs more noise than this draws it step by step
 
 
@@ -39,6 +41,7 @@ class Randomness(NamedTuple):
     gradient_noise: Any  # the gradient estimator's own noise, steps on the leading axis
     batches: Any  # which examples the steps' gradients see, steps on the leading axis
     test: Any  # the uniform number of the test
+    stretch: Any = ()  # what the step size is multiplied by in this transition; empty where it is fixed
 
 
 @trees.record(static=("label",))
@@ -55,7 +58,7 @@ class Info:
     broken_bound: Any = ()  # an example that broke the test's bound, or -1; empty where the test has none
 
 
-@trees.record(static=("num_steps", "resample_momentum"))
+@trees.record(static=("num_steps", "resample_momentum", "jitter"))
 class Sampler:
     """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three parts of a step.
 
@@ -69,6 +72,7 @@ class Sampler:
     acceptance: Acceptance
     num_steps: int
     resample_momentum: bool
+    jitter: float = 0.0  # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against resonances
 
     @property
     def label(self) -> str:
@@ -108,7 +112,14 @@ class Sampler:
             "gradient_noise": (self.gradient.draw_noise, self.num_steps),
         }
         batches = self.gradient.draw(batch_key, self.target, self.num_steps)
-        return Randomness(**draw_all(draws, noise_key, position, late), batches=batches, test=self.acceptance.draw(test_key))
+        drawn = draw_all(draws, noise_key, position, late)
+        return Randomness(**drawn, batches=batches, test=self.acceptance.draw(test_key), stretch=self._draw_stretch(key))
+
+    def _draw_stretch(self, key: jax.Array) -> Any:
+        """The same for all steps of a trajectory and the same both ways, so that the transition stays exact."""
+        if not self.jitter:
+            return ()
+        return jax.random.uniform(jax.random.fold_in(key, STRETCH), minval=1.0 - self.jitter, maxval=1.0 + self.jitter)
 
     def draws_late(self, position: trees.PyTree, num_chains: int = 1) -> bool:
         """Whether one transition of all chains needs so much noise that it is better drawn late."""
@@ -142,8 +153,11 @@ class Sampler:
                 step_rows = self.gradient.gather(self.target, step_rows)
             return self.gradient.estimate(self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position))
 
+        proposal: Any = self.proposal
+        if self.jitter:
+            proposal = dataclasses.replace(proposal, step_size=proposal.step_size * randomness.stretch)
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
-        return run_trajectory(self.proposal, origin, randomness.noise, needed, gradient, self.num_steps)
+        return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
 
     def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
         """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""

@@ -8,6 +8,10 @@ import numpy as np
 
 LARGEST_R_HAT = 1.01  # Vehtari et al., 2021
 SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trusted
+SMALLEST_ENERGY_MIXING = 0.3  # Stan's bound for the energy fraction
+FEWEST_DRAWS = 4  # that anything can be told from
+APART = 1.5  # R-hat, above which chains are in different places rather than slow
+MOVES = 10.0  # effective draws of one chain by itself, above which it moves
 FROZEN = 1e-3  # a chain that accepts less than this share of its proposals does not move
 BLOCK_DRAWS = 100_000  # statistics are read this many draws at a time
 MOST_VALUES = 40_000  # of one parameter are looked at for R-hat and ESS
@@ -26,8 +30,6 @@ def warn(sentences: list[str], depth: int) -> None:
 
 def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
     """Sentences about draws that should not be trusted as they are; empty when all is well."""
-    from amagold.diagnose.convergence import maximum_r_hat, minimum_ess
-
     num_chains, num_draws = sample_stats.sizes["chain"], sample_stats.sizes["draw"]
     if num_draws == 0:
         return [
@@ -56,26 +58,91 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
         )
     if divergent:
         found.append(
-            f"divergences: {divergent} of {num_chains * num_draws} kept transitions ended at a ratio that is not finite or hopeless; "
-            "lower step_size, "
-            "raise target_acceptance, or rescale the parameters"
+            f"divergences: {divergent} of {num_chains * num_draws} kept transitions ended at a ratio that is not finite or hopeless, so "
+            "part of the posterior may be out of reach; take smaller steps with warmup=amagold.Warmup(target_acceptance=0.95), or write "
+            "the model so that no scale depends on a parameter (non-centre a hierarchical model)"
         )
     few = reduced(posterior)
-    if num_draws >= 4 and few.data_vars:
-        r_hat, ess = maximum_r_hat(few), minimum_ess(few)
-        if not r_hat <= LARGEST_R_HAT:
-            found.append(
-                f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; the chains have not mixed: draw more with "
-                "num_samples, warm up "
-                "longer, or look at run.summary() for the parameter that lags"
-            )
-        if not ess >= SMALLEST_ESS:
-            found.append(
-                f"small ESS: {ess:.0f} effective draws for the worst parameter, below {SMALLEST_ESS:.0f}; draw more with num_samples, or "
-                "keep every "
-                "k-th with thin=k at the same memory"
-            )
+    if num_draws < FEWEST_DRAWS:
+        found.append(f"few draws: {num_draws} of each chain are too few to tell anything; draw more with num_samples")
+    elif few.data_vars:
+        found += _on_mixing(few)
+    found += _on_energy(sample_stats, num_draws)
     return found
+
+
+def advice_on_plan(plan: Any, num_chains: int, starts_given: bool) -> list[str]:
+    """Sentences about a posterior that the plan could not get hold of; empty when all is well."""
+    if not hasattr(plan, "is_mode_found"):
+        return []
+    if not plan.is_mode_found:
+        return [
+            f"no mode: {plan.num_searches} search(es) found none, so the density may rise without end or be flat, and chains start "
+            "near init; give an init inside the bulk, write scale parameters as logarithms, non-centre a hierarchical model, or give a "
+            "proper prior"
+        ]
+    weighty = plan.num_weighty_modes
+    if weighty > 1 and (starts_given or weighty > num_chains):
+        return [
+            f"several modes: {weighty} that may hold mass (shares {', '.join(f'{share:.2g}' for share in plan.mode_shares)}), and the "
+            "chains do not start at all of them; leave init out and set num_chains to at least twice as many"
+        ]
+    return []
+
+
+def _on_mixing(few: Any) -> list[str]:
+    """R-hat, and effective draws of the bulk and of the tails."""
+    from amagold.diagnose.convergence import maximum_r_hat, minimum_ess, minimum_tail_ess, smallest_ess_within
+
+    found = []
+    r_hat, ess, tail = maximum_r_hat(few), minimum_ess(few), minimum_tail_ess(few)
+    if not r_hat <= LARGEST_R_HAT:
+        found.append(f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, smallest_ess_within(few))}")
+    if not ess >= SMALLEST_ESS:
+        found.append(
+            f"small ESS: {ess:.0f} effective draws for the worst parameter, below {SMALLEST_ESS:.0f}; draw more with num_samples, or "
+            "keep every k-th with thin=k at the same memory"
+        )
+    elif not tail >= SMALLEST_ESS:
+        found.append(
+            f"small tail ESS: {tail:.0f} effective draws for a 5% or 95% quantile, below {SMALLEST_ESS:.0f}; means may do, intervals "
+            "and tail probabilities do not: draw more with num_samples, take smaller steps with "
+            "warmup=amagold.Warmup(target_acceptance=0.95), or write the model so that its tails are shorter (non-centred, logarithms)"
+        )
+    return found
+
+
+def _why_apart(r_hat: float, within: float) -> str:
+    if not r_hat > APART:
+        return (
+            "the chains have not mixed: draw more with num_samples, warm up longer with num_warmup, or look at run.summary() for the "
+            "parameter that lags"
+        )
+    if within < MOVES:
+        return (
+            "the chains accept proposals and hardly move, each is frozen near its start: more draws would not help; start in the bulk "
+            "with init, rescale the parameters to similar sizes, and check that log_prior and log_likelihood say what they should"
+        )
+    return (
+        "each chain moves well and they are in different places, so there are several modes and the chains do not cross between them: "
+        "more draws would not help; their shares of the mass are unknown, look at the chains one by one"
+    )
+
+
+def _on_energy(sample_stats: Any, num_draws: int) -> list[str]:
+    from amagold.diagnose.convergence import energy_mixing
+
+    if "energy" not in sample_stats or num_draws < 100:
+        return []
+    part = np.asarray(sample_stats["energy"].isel(draw=slice(0, BLOCK_DRAWS)), np.float64)
+    mixing = energy_mixing(part) if np.all(np.isfinite(part)) else 2.0
+    if mixing >= SMALLEST_ENERGY_MIXING:
+        return []
+    return [
+        f"slow energy: from draw to draw the energy changes by {mixing:.2f} of its variance, below {SMALLEST_ENERGY_MIXING}; the chains "
+        "wander slowly between the bulk and the tails, whose weight is then uncertain: draw more with num_samples, or write the model "
+        "so that its tails are shorter (non-centre a hierarchical model, take logarithms of scales)"
+    ]
 
 
 def reduced(posterior: Any) -> Any:

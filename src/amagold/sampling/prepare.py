@@ -4,11 +4,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from amagold import trees
 from amagold.mode.curvature import Curvature, curvature_at
-from amagold.mode.search import Mode, find_mode
+from amagold.mode.regions import Region
+from amagold.mode.survey import Survey, survey
 from amagold.samplers import Sampler
+from amagold.sampling.advice import advice_on_plan
 from amagold.sampling.given import Given
 from amagold.sampling.settings import Settings
 from amagold.target import Density, Posterior, Target
@@ -18,7 +21,7 @@ from amagold.warmup.known import find_out
 from amagold.warmup.plan import Plan, make_plan
 from amagold.warmup.settings import Warmup
 from amagold.warmup.sgd import descend
-from amagold.warmup.starts import disperse
+from amagold.warmup.starts import bring_near, disperse, disperse_over
 
 
 class Keys(NamedTuple):
@@ -29,6 +32,7 @@ class Keys(NamedTuple):
     states: jax.Array
     descent: jax.Array
     transitions: jax.Array
+    survey: jax.Array
 
 
 class Prepared(NamedTuple):
@@ -38,6 +42,7 @@ class Prepared(NamedTuple):
     plan: Plan | Given
     rules: adapt.Rules
     positions: trees.PyTree  # stacked on a leading chain axis
+    advice: list[str] = []  # noqa: RUF012 - what the plan could not get hold of
 
 
 def make_keys(seed: int) -> Keys:
@@ -65,24 +70,56 @@ def prepare(target_or_sampler: Any, settings: Settings, init: trees.PyTree, init
     if isinstance(target_or_sampler, Sampler) and getattr(target_or_sampler.gradient, "is_external", False):
         raise ValueError("plan='external' needs batches from outside, which sample cannot give; call sampler.step, or use another plan")
     is_planned = not isinstance(target_or_sampler, Sampler)
-    mode, curvature = _look_around(target, anchor) if is_planned or positions is None else (None, None)
+    if is_planned:
+        return _planned(target, settings, anchor, positions, keys)
     if positions is None:
-        assert mode is not None
-        assert curvature is not None
-        positions = disperse(target, mode, curvature, settings.num_chains, keys.starts)
-    if settings.warmup.sgd is not None:
-        positions = descend(target, positions, keys.descent, settings.warmup.sgd)
-    if not is_planned:
-        rules = adapt.make_rules(target_or_sampler, settings.num_warmup, settings.warmup)
-        return Prepared(target_or_sampler, Given.from_sampler(target_or_sampler, settings.warmup), rules, positions)
-    assert mode is not None
-    assert curvature is not None
-    known = find_out(target, mode, curvature)
+        _check_kind(anchor)
+        found = survey(target, anchor, keys.survey)
+        positions = _starts(target, found, curvature_at(target, found.mode.position), found.has_one_region, settings, keys)
+    positions = _descended(target, positions, settings, keys)
+    rules = adapt.make_rules(target_or_sampler, settings.num_warmup, settings.warmup)
+    return Prepared(target_or_sampler, Given.from_sampler(target_or_sampler, settings.warmup), rules, positions)
+
+
+def _planned(target: Target, settings: Settings, anchor: trees.PyTree, positions: trees.PyTree, keys: Keys) -> Prepared:
+    """Look for modes, plan by what is there, and start chains where the plan holds."""
+    _check_kind(anchor)
+    found = survey(target, anchor, keys.survey)
+    curvature = curvature_at(target, found.mode.position)
+    known = find_out(target, found.mode, curvature)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
-    plan = make_plan(target, mode, curvature, keys.plan, num_chains=settings.num_chains, known=known, allow_turns=not adapts)
-    sampler = plan.build(target, plan.initial_mass(curvature), known)
-    return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions)
+    options: dict[str, Any] = {"num_chains": settings.num_chains, "known": known, "allow_turns": not adapts, "found": found}
+    plan = make_plan(target, found.mode, curvature, keys.plan, **options)
+    starts_given = positions is not None
+    if positions is None:
+        positions = _starts(target, found, curvature, plan.is_trusted, settings, keys)
+    elif plan.is_nearly_right:
+        positions = bring_near(target, found.mode, curvature, positions)
+    positions = _descended(target, positions, settings, keys)
+    mass = plan.initial_mass(curvature) if plan.is_trusted else _mass_over(found.regions, curvature, settings.num_chains)
+    sampler = plan.build(target, mass, known)
+    advice = advice_on_plan(plan, settings.num_chains, starts_given)
+    return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions, advice)
+
+
+def _starts(target: Target, found: Survey, curvature: Curvature, is_trusted: bool, settings: Settings, keys: Keys) -> trees.PyTree:
+    """Around the mode where it tells where the mass is, else around every place that may hold some."""
+    if is_trusted or not found.regions:
+        return disperse(target, found.mode, curvature, settings.num_chains, keys.starts)
+    return disperse_over(target, found.regions, settings.num_chains, keys.starts)
+
+
+def _descended(target: Target, positions: trees.PyTree, settings: Settings, keys: Keys) -> trees.PyTree:
+    return positions if settings.warmup.sgd is None else descend(target, positions, keys.descent, settings.warmup.sgd)
+
+
+def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> np.ndarray:
+    """A diagonal mass between those of the places where chains start: a start for adaptation, no more."""
+    if not regions:
+        return 1.0 / curvature.modest_variances()
+    variances = [np.sum(region.factor**2, axis=1) for region in regions[:num_chains]]
+    return np.exp(-np.mean(np.log(variances), axis=0))
 
 
 def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> adapt.Rules:
@@ -137,12 +174,11 @@ def _check_form(target: Target, position: trees.PyTree) -> None:
         raise ValueError(f"init must be like the target's own init, {own}, got {given}; give positions of one form")
 
 
-def _look_around(target: Target, position: trees.PyTree) -> tuple[Mode, Curvature]:
+def _check_kind(position: trees.PyTree) -> None:
+    """Raise unless derivatives can be taken at positions like this one."""
     kinds = {str(leaf.dtype) for leaf in jax.tree.leaves(position)} - {"float32", "float64"}
     if kinds:
         raise ValueError(
             f"init must be float32 or float64 to search for the mode, got {', '.join(sorted(kinds))}; give such an init, or a sampler "
             "and where its chains start"
         )
-    mode = find_mode(target, position)
-    return mode, curvature_at(target, mode.position)

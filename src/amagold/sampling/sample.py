@@ -105,6 +105,7 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
         assert isinstance(recorder, MemoryRecorder)
         groups, attributes, path = recorder.datasets(), recorder.attributes, None
     sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
+    sentences += prepared.advice
     sentences += advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
     asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if asked and 0 < settings.num_warmup < adapt.FEWEST:

@@ -35,5 +35,10 @@ class Density:
         checks.returns_one_number("log_density", self.log_density, position, remedy="sum over its parts with jnp.sum")
         checks.position_is_usable(self, position)
 
+    @property
+    def has_one_mode(self) -> bool:
+        """Whether the density is known to have one mode, because its logarithm is concave."""
+        return False
+
     def is_inside(self, position: trees.PyTree) -> jax.Array:
         return jnp.bool_(True) if self.domain is None else self.domain(position)

@@ -59,6 +59,12 @@ class Posterior:
         checks.returns_one_number("log_prior", self.log_prior, position, remedy="sum over the parameters with jnp.sum")
         checks.position_is_usable(self, position)
 
+    @property
+    def has_one_mode(self) -> bool:
+        """Whether the density is known to have one mode, because its logarithm is concave."""
+        is_concave = self.bounds is not None and self.bounds.upper_curvature == 0.0
+        return is_concave and bool(getattr(self.log_prior, "is_log_concave", False))
+
     def is_inside(self, position: trees.PyTree) -> jax.Array:
         return jnp.bool_(True) if self.domain is None else self.domain(position)
 

@@ -23,6 +23,7 @@ from amagold.warmup.schedule import NUM_BLOCKS, Stage, block_length, make_schedu
 from amagold.warmup.settings import Warmup
 
 FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
+CORRELATED = 256  # parameters, up to which correlations are collected
 MAX_STEPS_CHANGE = 4.0  # the number of steps is rechosen within this factor of the planned one
 TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more than this share
 
@@ -91,7 +92,12 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     sampler = dataclasses.replace(sampler, proposal=strong)
     start = number(sampler, "step_size") or 1.0
     step = step_size.start_polish(start, NUM_BLOCKS) if rules.by_block else step_size.start_search(start)
-    return Progress(0, sampler, states, step, moments.no_moments(rules.mass, trees.size(one)))
+    return Progress(0, sampler, states, step, moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)))
+
+
+def _collected(rules: Rules, size: int) -> str | None:
+    """What moments are collected: of few parameters the correlations too, which say how long trajectories must be."""
+    return "dense" if rules.mass is not None and rules.trajectory_length is not None and size <= CORRELATED else rules.mass
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
@@ -131,8 +137,11 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
             # a step keeps the distance that it moves a typical parameter by
             kept = float(knob(sampler, "step_size")) * math.exp(log_scale(earlier) - log_scale(mass))
             sampler = turn(sampler, step_size=jnp.float32(kept))
-        collected = moments.no_moments(rules.mass, collected.mean.shape[0])
-        sampler = _rechoose_num_steps(sampler, rules)
+        # once, after the last estimate: every number of steps is a program to compile
+        if not any(later.collects for later in rules.stages if later.start >= stage.stop):
+            longest = moments.longest_direction(collected) if rules.mass == "diagonal" else 1.0
+            sampler = _rechoose_num_steps(sampler, rules, longest)
+        collected = moments.no_moments(_collected(rules, collected.mean.shape[0]), collected.mean.shape[0])
     if at.done == rules.num_warmup or rules.target_acceptance is None:
         return at._replace(sampler=sampler, moments=collected)
     following = next(later for later in rules.stages if later.start == stage.stop)
@@ -144,15 +153,19 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
     return at._replace(sampler=sampler, step=step, moments=collected)
 
 
-def _rechoose_num_steps(sampler: Sampler, rules: Rules) -> Sampler:
-    """T = tau / epsilon, where the plan gave a length and the batches allow any number of steps."""
+def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampler:
+    """T = tau / epsilon, where the plan gave a length and the batches allow any number of steps.
+
+    A trajectory as long as one parameter is wide is too short for a direction that is `longest` times as wide.
+    """
     if rules.trajectory_length is None or (isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)):
         return sampler
     step = float(knob(sampler, "step_size"))
-    if abs(sampler.num_steps * step / rules.trajectory_length - 1.0) <= TOLERATED_LENGTH:
+    length = rules.trajectory_length * min(longest, MAX_STEPS_CHANGE)
+    if abs(sampler.num_steps * step / length - 1.0) <= TOLERATED_LENGTH:
         return sampler
     low, high = max(1.0, sampler.num_steps / MAX_STEPS_CHANGE), sampler.num_steps * MAX_STEPS_CHANGE
-    num_steps = round(min(max(rules.trajectory_length / step, low), high))
+    num_steps = round(min(max(length / step, low), high))
     return dataclasses.replace(sampler, num_steps=num_steps)
 
 

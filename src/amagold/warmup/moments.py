@@ -9,6 +9,7 @@ import numpy as np
 from amagold import trees
 from amagold.trajectory.mass import DenseMass, DiagonalMass, Mass, as_mass
 
+DRAWS_PER_EFFECTIVE = 5.0  # of a warm-up
 PRIOR_DRAWS = 5.0  # the earlier estimate counts as much as this many draws
 
 
@@ -54,7 +55,8 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
         return earlier
     if isinstance(earlier, DiagonalMass):
         before = np.asarray(earlier.inverse_scale, np.float64) ** 2
-        found = np.asarray(moments.squares, np.float64) / (count - 1.0)
+        squares = np.asarray(moments.squares, np.float64)
+        found = (np.diagonal(squares) if squares.ndim == 2 else squares) / (count - 1.0)
         usable = np.isfinite(found) & (found > 0.0)
         # a weighted geometric mean, because the earlier estimate may be of any size
         weight = count / (count + PRIOR_DRAWS)
@@ -74,6 +76,24 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
         return as_mass(np.asarray(0.5 * (precision + precision.T)))
     except (np.linalg.LinAlgError, ValueError):
         return earlier
+
+
+def longest_direction(moments: Moments) -> float:
+    """The standard deviation of the widest direction once every parameter's own is one: how much longer trajectories must be.
+
+    1 where correlations were not collected. The largest eigenvalue of a correlation matrix from n draws of d independent
+    numbers is (1 + sqrt(d / n))^2, and draws of a chain count for less: that much is chance.
+    """
+    count = float(moments.num_draws)
+    if moments.squares.ndim != 2 or count < 2:
+        return 1.0
+    covariance = np.asarray(moments.squares, np.float64) / (count - 1.0)
+    scales = np.sqrt(np.diagonal(covariance))
+    if not np.all(np.isfinite(covariance)) or np.any(scales <= 0.0):
+        return 1.0
+    largest = float(np.linalg.eigvalsh(_correlation(covariance))[-1])
+    chance = (1.0 + np.sqrt(len(scales) * DRAWS_PER_EFFECTIVE / count)) ** 2
+    return float(np.sqrt(max(1.0, largest / chance)))
 
 
 def _correlation(covariance: np.ndarray) -> np.ndarray:

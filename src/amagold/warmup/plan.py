@@ -14,6 +14,7 @@ from amagold.mode.curvature import Curvature
 from amagold.mode.reference import Reference
 from amagold.mode.search import Mode, find_mode
 from amagold.mode.spectrum import grouped
+from amagold.mode.survey import NEGLIGIBLE, Survey
 from amagold.samplers import Sampler, amagold, amortized
 from amagold.target import Posterior, Target, checks
 from amagold.trajectory import Rotation
@@ -28,12 +29,13 @@ from amagold.warmup.quarter_turn import LOWEST_ACCEPTANCE
 from amagold.warmup.rest import Rest, measure_rest
 from amagold.warmup.starts import disperse
 
-FEWEST_STEPS_WITHOUT_MODE = 8
+FEWEST_STEPS_UNTRUSTED = 8
 TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
 BYTES_PER_EXAMPLE = 64  # of all chains' remembered values, above which a total is remembered instead
 NUM_PLACES = 64  # around the mode, where gradients are looked at
 NUM_NOISY_PLACES = 4  # of them, where every example's is
 MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
+JITTER = 0.3  # of the step size, where leapfrog steps are planned: no direction is then in step with the trajectory for long
 LONGEST = 1.15  # times the planned trajectory: adaptation to an acceptance that hardly falls would go on and on
 
 
@@ -71,6 +73,11 @@ class Plan:
     test: str = "full"  # or "tuna": exact on a few examples
     test_examples: float = 0.0  # that a test is expected to look at
     integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
+    is_trusted: bool = True  # whether the Gaussian at the mode describes the posterior, at its draws too
+    mode_shares: tuple[float, ...] = (1.0,)  # of the mass that was found, by mode
+    is_explained: bool = True  # whether the modes account for all the mass that was found
+    num_searches: int = 1  # for modes
+    jitter: float = 0.0  # of the step size, from transition to transition
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a dictionary of numbers, words and lists."""
@@ -82,7 +89,9 @@ class Plan:
         missing = [field.name for field in fields(cls) if field.name not in stored and field.default is MISSING]
         if missing:
             raise ValueError(f"stored must be a plan from to_json, got one without {', '.join(missing)}; make the plan again")
-        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name in stored})
+        known: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
+        known["mode_shares"] = tuple(known.get("mode_shares", (1.0,)))
+        return cls(**known)
 
     def sentences(self) -> list[str]:
         """The plan in plain words, with its figures."""
@@ -96,6 +105,16 @@ class Plan:
         return _mass(curvature, self.mass, self.is_mode_found)
 
     @property
+    def has_one_mode(self) -> bool:
+        """Whether one mode seems to hold nearly all of the mass."""
+        return self.is_explained and self.num_weighty_modes <= 1
+
+    @property
+    def num_weighty_modes(self) -> int:
+        """Modes that may hold mass that matters."""
+        return sum(share >= NEGLIGIBLE for share in self.mode_shares)
+
+    @property
     def adapts_mass(self) -> bool:
         """Rotations and control variates are for posteriors near their Laplace approximation, whose curvature is the mass."""
         return not self.is_nearly_right
@@ -107,8 +126,8 @@ class Plan:
 
     @property
     def begins_short(self) -> bool:
-        """Far out a quarter turn may never be accepted, so that chains come in by shorter ones first."""
-        return self.integrator == "rotation"
+        """Far out a planned step may never be accepted, so that chains come in by shorter ones first."""
+        return self.is_nearly_right
 
     @property
     def longest_trajectory(self) -> float:
@@ -129,7 +148,7 @@ class Plan:
             center = find_mode(target, target.init).position if known.mode is None else known.mode
             return amortized(target, Rotation(self.step_size, as_mass(mass), center), self.num_steps, gradient, test)
         dynamics: dict[str, Any] = {"step_size": self.step_size, "friction": self.friction, "num_steps": self.num_steps, "mass": mass}
-        return amagold(target, **dynamics, gradient=gradient, acceptance=test)
+        return replace(amagold(target, **dynamics, gradient=gradient, acceptance=test), jitter=self.jitter)
 
     def _estimator(self, known: Known) -> GradientEstimator | None:
         if self.batch_size is None or self.batch_plan is None:
@@ -158,6 +177,7 @@ def make_plan(
     num_chains: int,
     known: Known | None = None,
     allow_turns: bool = True,
+    found: Survey | None = None,
 ) -> Plan:
     """Choose how to sample: the least cost per effective draw that theory predicts.
 
@@ -173,15 +193,22 @@ def make_plan(
       num_chains: how many chains will run.
       known: a reference for control variates and an exact test on a few examples, from `find_out`; None leaves both out.
       allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have no step size or mass to adapt.
+      found: how many modes there are, from `survey`; None takes the one for granted.
     """
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
     known = Known() if known is None else known
-    masses = list(_masses(mode, curvature))
-    noises, rest = _measure(target, mode, curvature, key, num_chains, known.reference, allow_turns and "dense" in masses)
-    settings = {kind: _setting(kind, mode, curvature, noises, costs, known.test, rest) for kind in masses}
-    # without a mode nothing is known of the widths, and longer trajectories forgive a wrong mass
-    fewest = 1 if mode.is_converged else FEWEST_STEPS_WITHOUT_MODE
+    has_one_region = found is None or found.has_one_region
+    places, rest = _look_around(target, mode, curvature, key, num_chains)
+    is_trusted = mode.is_converged and has_one_region and (rest is None or rest.is_moderate)
+    if not is_trusted:
+        known = Known(mode=known.mode)
+    masses = list(_masses(mode, curvature, is_trusted))
+    noises = _noises(target, places, jax.random.fold_in(key, 1), known.reference)
+    turns = rest if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest) else None
+    settings = {kind: _setting(kind, is_trusted, mode, curvature, noises, costs, known.test, turns) for kind in masses}
+    # where the Gaussian at the mode says little the widths are not known, and longer trajectories forgive a wrong mass
+    fewest = 1 if is_trusted else FEWEST_STEPS_UNTRUSTED
     candidates = [candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)]
     kinds = best_of_each_kind(candidates)
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
@@ -217,6 +244,11 @@ def make_plan(
         test=best.test,
         test_examples=best.test_examples,
         integrator=best.integrator,
+        is_trusted=is_trusted,
+        mode_shares=(1.0,) if found is None else tuple(found.shares),
+        is_explained=found is None or found.is_explained,
+        num_searches=1 if found is None else found.num_searches,
+        jitter=0.0 if is_turning else JITTER,
     )
 
 
@@ -227,34 +259,37 @@ def _mass(curvature: Curvature, kind: str, is_mode_found: bool) -> np.ndarray:
     return curvature.matrix if kind == "dense" and curvature.matrix is not None else 1.0 / curvature.variances()
 
 
-def _masses(mode: Mode, curvature: Curvature) -> Iterator[str]:
-    """The masses to choose from; a matrix from elsewhere than a mode, or made positive, is trusted for its diagonal alone."""
+def _masses(mode: Mode, curvature: Curvature, is_trusted: bool) -> Iterator[str]:
+    """The masses to choose from; a matrix that does not describe the posterior is used for its diagonal alone."""
     yield "diagonal"
-    if curvature.is_dense and curvature.is_positive and mode.is_converged and curvature.num_parameters > 1:
+    if curvature.is_dense and curvature.is_positive and is_trusted and curvature.num_parameters > 1:
         yield "dense"
 
 
-def _measure(
-    target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int, reference: Reference | None, is_dense: bool
-) -> tuple[dict[int | None, GradientNoise], Rest | None]:
-    """At a few draws of the Laplace approximation: the gradients' noise, by the order of the control variates, and what is not Gaussian."""
-    place_key, noise_key = jax.random.split(key)
-    places = disperse(target, mode, curvature, max(NUM_PLACES, num_chains), place_key, scale=1.0)
-    positions = jax.tree.map(lambda leaf: np.asarray(leaf)[:NUM_PLACES], places)
-    few = jax.tree.map(lambda leaf: leaf[:NUM_NOISY_PLACES], positions)
-    noises = measure_noise(target, few, noise_key, reference) if isinstance(target, Posterior) else {}
-    if not is_dense:
-        return noises, None
-    matrix = _mass(curvature, "dense", mode.is_converged)
-    mass = as_mass(matrix)
-    rest = measure_rest(target, mode.position, matrix, positions)
-    # a turn goes there and back through the mass, and would not come back where that rounds too much
-    is_precise = isinstance(mass, DenseMass) and mass.rounding <= MOST_ROUNDING
-    return noises, rest if is_precise and rest.is_small else None
+def _look_around(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int) -> tuple[trees.PyTree, Rest | None]:
+    """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
+    drawn = disperse(target, mode, curvature, max(NUM_PLACES, num_chains), key, scale=1.0)
+    places = jax.tree.map(lambda leaf: np.asarray(leaf)[:NUM_PLACES], drawn)
+    if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
+        return places, None
+    return places, measure_rest(target, mode.position, _mass(curvature, "dense", True), places)
+
+
+def _noises(target: Target, places: trees.PyTree, key: jax.Array, reference: Reference | None) -> dict[int | None, GradientNoise]:
+    """The gradients' noise at a few places, by the order of the control variates."""
+    few = jax.tree.map(lambda leaf: leaf[:NUM_NOISY_PLACES], places)
+    return measure_noise(target, few, key, reference) if isinstance(target, Posterior) else {}
+
+
+def _may_turn(curvature: Curvature, rest: Rest | None) -> bool:
+    """A turn goes there and back through the mass, and would not come back where that rounds too much."""
+    mass = as_mass(_mass(curvature, "dense", True))
+    return rest is not None and rest.is_small and isinstance(mass, DenseMass) and mass.rounding <= MOST_ROUNDING
 
 
 def _setting(
     kind: str,
+    is_trusted: bool,
     mode: Mode,
     curvature: Curvature,
     noises: dict[int | None, GradientNoise],
@@ -264,8 +299,8 @@ def _setting(
 ) -> Setting:
     mass = _mass(curvature, kind, mode.is_converged)
     spectrum, directions = curvature.whitened_by(mass)
-    # without a mode no direction counts as wider than the modest step its mass stands for
-    seen = spectrum if mode.is_converged else spectrum.at_least(1.0)
+    # where it is not trusted no direction counts as wider than the step its mass stands for
+    seen = spectrum if is_trusted else spectrum.at_least(1.0)
     by_direction = {order: grouped(seen, noise.along(mass, spectrum, directions))[1] for order, noise in noises.items()}
     controlled = {order: noise for order, noise in by_direction.items() if order is not None and noise is not None}
     few = None if test is None else FewExamples(float(test.typical), float(test.noise))

@@ -33,13 +33,37 @@ def _steps(plan: Any) -> str:
 
 def _start(plan: Any) -> str:
     data = f"{plan.num_examples} examples" if plan.num_examples else "no data (a density computed whole)"
-    if plan.is_mode_found and plan.is_curvature_positive:
-        found = "the mode was found, and the posterior is curved like a Gaussian there"
-    elif plan.is_mode_found:
-        found = "the mode was found, but the posterior is not curved downwards in every direction there, so the figures are rough"
-    else:
-        found = "no mode was found, so the figures are rough"
-    return f"Target: {_count(plan.num_parameters, 'parameter')}, {data}; {found}."
+    return f"Target: {_count(plan.num_parameters, 'parameter')}, {data}; {_modes(plan)}."
+
+
+def _modes(plan: Any) -> str:
+    """What the searches found, and how far it can be trusted."""
+    if not plan.is_mode_found:
+        return f"no mode was found{_from(plan)}, so the figures are rough, and chains start far apart"
+    shares = ", ".join(f"{share:.2g}" for share in plan.mode_shares)
+    if not plan.has_one_mode and len(plan.mode_shares) > 1:
+        return (
+            f"{len(plan.mode_shares)} modes were found{_from(plan)}, whose shares of the mass may be {shares}; chains start at each "
+            "that matters, and the figures are those of the largest"
+        )
+    others = f" ({len(plan.mode_shares) - 1} more, with next to no mass)" if len(plan.mode_shares) > 1 else ""
+    if not plan.is_explained:
+        return (
+            f"one mode was found{_from(plan)}{others}, but there is mass that its curvature does not account for; chains start far "
+            "apart, and the figures are rough"
+        )
+    if not plan.is_curvature_positive:
+        return f"the mode was found{others}, but not every direction is clearly curved there, so the figures are rough"
+    if not plan.is_trusted:
+        return (
+            f"the mode was found{others}, but draws of the Gaussian there show that the posterior is another; chains start far apart, "
+            "and the figures are rough"
+        )
+    return f"the mode was found{others}, and the posterior is curved like a Gaussian there"
+
+
+def _from(plan: Any) -> str:
+    return f" from {plan.num_searches} starts" if plan.num_searches > 1 else ""
 
 
 def _gradient(plan: Any) -> str:

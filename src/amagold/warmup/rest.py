@@ -16,6 +16,7 @@ EXAMPLES = 4096  # that stand for all data
 SHARE = 0.9  # of the places, that a turn must be good at
 MOST_LEFT = 0.25  # of |grad U|^2, which is d on average
 MOST_SLOPE = 0.15  # of grad V, where that of |q|^2 / 2 is one
+MODERATE_LEFT, MODERATE_SLOPE = 1.0, 0.5  # the same, beyond which the Gaussian says little about the posterior
 
 
 class Rest(NamedTuple):
@@ -39,6 +40,11 @@ class Rest(NamedTuple):
     def is_small(self) -> bool:
         """Whether the Gaussian is near enough for its motion to be followed."""
         return self.steady + self.varying <= MOST_LEFT * self.num_parameters and abs(self.slope) <= MOST_SLOPE
+
+    @property
+    def is_moderate(self) -> bool:
+        """Whether the Gaussian describes the posterior roughly: its curvature is then a mass, and its mode a reference."""
+        return self.steady + self.varying <= MODERATE_LEFT * self.num_parameters and abs(self.slope) <= MODERATE_SLOPE
 
     def variance(self, num_steps: int) -> float:
         """The variance of log a after a quarter turn in T steps, to first order in V.

@@ -7,10 +7,13 @@ import numpy as np
 from amagold import trees
 from amagold.compiling import ONCE, jit
 from amagold.mode.curvature import Curvature
-from amagold.mode.search import Mode
+from amagold.mode.newton import descend, flatten
+from amagold.mode.regions import Region
+from amagold.mode.search import NEWTON_PARAMETERS, Mode
 from amagold.target import Posterior, Target, checks
 
 FEW_EXAMPLES = 4096  # that a start is tried on
+FAR = 16.0  # squared distance from the mode per parameter, in posterior variances: four standard deviations
 MAX_REDRAWS = 20  # halvings of the distance from the mode before a chain starts at the mode itself
 
 
@@ -27,18 +30,59 @@ def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, 
       key: a random key.
       scale: the starts' standard deviation in units of the Laplace approximation's.
     """
-    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     checks.number("scale", scale, above=0.0, remedy="give the spread in posterior standard deviations; 2 is usual")
-    factor = jnp.asarray(curvature.factor if mode.is_converged else np.sqrt(curvature.modest_variances()), jnp.float32)
-    return _disperse(target, mode.position, factor, key, jnp.float32(scale if mode.is_converged else 1.0), num_chains)
+    factor = curvature.factor if mode.is_converged else np.sqrt(curvature.modest_variances())
+    return _starts(target, [mode.position], [factor], num_chains, key, scale if mode.is_converged else 1.0)
+
+
+def disperse_over(target: Target, regions: list[Region], num_chains: int, key: jax.Array) -> trees.PyTree:
+    """The same around several places, which the chains take in turn."""
+    regions = regions[:num_chains]
+    return _starts(target, [region.position for region in regions], [region.factor for region in regions], num_chains, key, 1.0)
+
+
+def bring_near(target: Target, mode: Mode, curvature: Curvature, positions: trees.PyTree) -> trees.PyTree:
+    """Starts far out on a posterior that the plan knows near its mode, followed downhill until they are near some mode.
+
+    Far out the planned gradients are too noisy, and a turn about the mode too long, for anything to be accepted. Each start goes
+    down its own slope, so that chains that began in different basins stay there.
+
+    Args:
+      target: what to sample from.
+      mode, curvature: what was planned by.
+      positions: stacked on a leading chain axis.
+    """
+    if not curvature.is_dense or curvature.num_parameters > NEWTON_PARAMETERS:
+        return positions
+    leaves = jax.tree.map(np.asarray, positions)
+    rows = [jax.tree.map(lambda leaf, chain=chain: leaf[chain], leaves) for chain in range(len(jax.tree.leaves(leaves)[0]))]
+    found: dict[bytes, trees.PyTree] = {}
+    for row in rows:
+        place = flatten(row)
+        away = np.linalg.solve(curvature.factor, place - flatten(mode.position))
+        if place.tobytes() not in found and np.sum(away**2) > FAR * len(place):
+            found[place.tobytes()] = descend(target, row).near.position
+    moved = [found.get(flatten(row).tobytes(), row) for row in rows]
+    return jax.tree.map(lambda *parts: np.stack(parts), *moved)
+
+
+def _starts(
+    target: Target, centers: list[trees.PyTree], factors: list[np.ndarray], num_chains: int, key: jax.Array, scale: float
+) -> trees.PyTree:
+    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
+    places = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *centers)
+    return _disperse(target, places, jnp.asarray(np.stack(factors), jnp.float32), key, jnp.float32(scale), num_chains)
 
 
 @jit(ONCE, "num_chains")
-def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, key: jax.Array, scale: jax.Array, num_chains: int) -> trees.PyTree:
-    def start(key: jax.Array) -> trees.PyTree:
+def _disperse(target: Target, centers: trees.PyTree, factors: jax.Array, key: jax.Array, scale: jax.Array, num_chains: int) -> trees.PyTree:
+    def start(chain: tuple[jax.Array, jax.Array]) -> trees.PyTree:
+        key, place = chain
+        center, factor = jax.tree.map(lambda leaf: leaf[place], (centers, factors))
+
         def draw(attempt: jax.Array) -> trees.PyTree:
             noise = jax.random.normal(jax.random.fold_in(key, attempt), factor.shape[:1], factor.dtype)
-            # theta = mode + scale 2^-attempt F z, with H^-1 = F F^T
+            # theta = center + scale 2^-attempt F z, with H^-1 = F F^T
             increment = scale * 0.5**attempt * (factor @ noise if factor.ndim == 2 else factor * noise)
             return jax.tree.map(jnp.add, center, trees.unflatten_like(increment, center))
 
@@ -53,7 +97,8 @@ def _disperse(target: Target, center: trees.PyTree, factor: jax.Array, key: jax.
         _, position, is_good = jax.lax.while_loop(goes_on, again, (jnp.int32(0), center, jnp.bool_(False)))
         return trees.where(is_good, position, center)
 
-    return jax.lax.map(start, jax.random.split(key, num_chains))
+    places = jnp.arange(num_chains) % factors.shape[0]
+    return jax.lax.map(start, (jax.random.split(key, num_chains), places))
 
 
 def _is_usable(target: Target, position: trees.PyTree) -> jax.Array:
