@@ -48,6 +48,15 @@ class TooLoud(Leapfrog):
 
 
 @trees.record()
+class StretchedByPlace(Leapfrog):
+    """Bug: the step size is not drawn apart from the state, it depends on where the step begins."""
+
+    def step(self, phase, noise, gradient):
+        stretch = 1.0 + 0.5 * jnp.tanh(4.0 * phase.position[0])
+        return Leapfrog(stretch * self.step_size, self.friction, self.mass).step(phase, noise, gradient)
+
+
+@trees.record()
 class OtherWork(Leapfrog):
     """Bug: the work comes from the exact gradient, the update from the minibatch's."""
 
@@ -102,6 +111,7 @@ def broken_samplers():
         samplers[f"{kind}: no correction"] = amagold.amagold(target(), acceptance=acceptance.never_reject(), **settings)
         samplers[f"{kind}: prior left out of the test"] = amagold.amagold(target(), acceptance=TestWithoutPrior(), **settings)
         samplers[f"{kind}: noise off by sqrt(2)"] = with_proposal(TooLoud, resample)
+        samplers[f"{kind}: step size by the place"] = with_proposal(StretchedByPlace, resample)
         samplers[f"{kind}: work from other gradients"] = with_proposal(OtherWork, resample)
         samplers[f"{kind}: turns that cost no work"] = rotation(resample, kind=TurnsForNothing)
         samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(resample, kind=KicksByAll)

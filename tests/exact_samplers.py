@@ -1,5 +1,6 @@
 """Every sampler that claims to be exact, in every variant, on the exact target."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -93,6 +94,7 @@ def exact_samplers(scale=1.0):
         samplers[f"amagold {kind} total memory"] = amagold.amagold(
             target(), step_size=0.1 * scale, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
         )
+        samplers[f"amagold {kind} jitter"] = replace(amagold_with("iid", resample, step_size=0.1 * scale), jitter=0.5)
         samplers[f"rotation {kind}"] = rotation(resample, scale)
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
             target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample

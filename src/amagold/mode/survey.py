@@ -67,6 +67,9 @@ def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
         found = [each.end for each in polished if each.is_converged]
     modes = [region_at(point) for point in _different([first.end] * first.is_converged + found)[:MOST_MODES]]
     nearby = [] if few is not target else _nearby(descents)
+    if few is not target and modes:
+        # with so many examples each mode is as good as Gaussian
+        return _weighed(mode_from(first, init), modes, [region.log_mass for region in modes], len(descents))
     found_all = _weigh(target, mode_from(first, init), modes, nearby, key, len(descents))
     if found_all.mode.is_converged and found_all.is_explained:
         return found_all
@@ -82,20 +85,26 @@ def _weigh(target: Target, mode: Mode, modes: list[Region], nearby: list[Region]
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
     margin = MARGIN + MARGIN_PER_PARAMETER * len((modes + nearby)[0].center)
     found = masses_of(target, modes + nearby, modes, margin, generator)
-    own = [mass.log_mass for mass in found[: len(modes)]]
-    # a mode whose own Gaussian's draws miss it holds at least what the Gaussian says of its middle
-    total = max([*own, *(mass.log_mass for mass in found[len(modes) :])])
-    missed = max((mass.log_unexplained for mass in found), default=-math.inf)
+    own, others = [mass.log_mass for mass in found[: len(modes)]], found[len(modes) :]
+    total = max(mass.log_mass for mass in found)
+    missed = max(mass.log_unexplained for mass in found)
     is_explained = bool(modes and missed <= math.log(UNEXPLAINED) + max(own))
-    by_mass = sorted(zip(modes, own, strict=True), key=lambda pair: -pair[1])
-    shares = np.exp(np.array([log_mass - total for _, log_mass in by_mass]))
-    best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations) if modes and mode.is_converged else mode
+    by_importance = sorted(zip(nearby, others, strict=True), key=lambda pair: -pair[1].log_unexplained)
+    places = [region for region, mass in by_importance if mass.log_mass >= total + math.log(NEGLIGIBLE)]
+    weighed = _weighed(mode, modes, own, num_searches)
+    return weighed._replace(regions=_in_turn(weighed.regions, places), is_explained=is_explained)
+
+
+def _weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_searches: int) -> Survey:
+    """The survey of these modes alone, by the mass of each."""
+    if not modes:
+        return Survey(mode, [], [], True, num_searches)
+    by_mass = sorted(zip(modes, log_masses, strict=True), key=lambda pair: -pair[1])
+    shares = np.exp(np.array([log_mass - by_mass[0][1] for _, log_mass in by_mass]))
+    shares /= shares.sum()
     weighty = [region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE]
-    outer = sorted(zip(nearby, found[len(modes) :], strict=True), key=lambda pair: -pair[1].log_unexplained)
-    places = [region for region, mass in outer if mass.log_mass >= total + math.log(NEGLIGIBLE)]
-    return Survey(
-        best, [float(share) for share in shares / shares.sum()] if modes else [], _in_turn(weighty, places), is_explained, num_searches
-    )
+    best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations)
+    return Survey(best, [float(share) for share in shares], weighty, True, num_searches)
 
 
 def _in_turn(modes: list[Region], places: list[Region]) -> list[Region]:

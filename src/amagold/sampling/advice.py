@@ -11,7 +11,7 @@ SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trust
 SMALLEST_ENERGY_MIXING = 0.3  # Stan's bound for the energy fraction
 FEWEST_DRAWS = 4  # that anything can be told from
 APART = 1.5  # R-hat, above which chains are in different places rather than slow
-MOVES = 10.0  # effective draws of one chain by itself, above which it moves
+MOVES = 0.05  # effective draws of one chain by itself per draw, above which it moves; a random walk has some two in a hundred
 FROZEN = 1e-3  # a chain that accepts less than this share of its proposals does not move
 BLOCK_DRAWS = 100_000  # statistics are read this many draws at a time
 MOST_VALUES = 40_000  # of one parameter are looked at for R-hat and ESS
@@ -97,7 +97,9 @@ def _on_mixing(few: Any) -> list[str]:
     found = []
     r_hat, ess, tail = maximum_r_hat(few), minimum_ess(few), minimum_tail_ess(few)
     if not r_hat <= LARGEST_R_HAT:
-        found.append(f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, smallest_ess_within(few))}")
+        found.append(
+            f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, smallest_ess_within(few) / few.sizes['draw'])}"
+        )
     if not ess >= SMALLEST_ESS:
         found.append(
             f"small ESS: {ess:.0f} effective draws for the worst parameter, below {SMALLEST_ESS:.0f}; draw more with num_samples, or "
