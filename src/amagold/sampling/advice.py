@@ -8,6 +8,7 @@ import numpy as np
 
 LARGEST_R_HAT = 1.01  # Vehtari et al., 2021
 SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trusted
+TOLERATED_DIVERGENCES = 1e-3  # of the transitions: a step into a steep wall now and then is just a rejection
 SMALLEST_ENERGY_MIXING = 0.3  # Stan's bound for the energy fraction
 FEWEST_DRAWS = 4  # that anything can be told from
 APART = 1.5  # R-hat, above which chains are in different places rather than slow
@@ -56,7 +57,7 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
             "began: start them "
             "elsewhere with init_per_chain, or warm up longer with num_warmup"
         )
-    if divergent:
+    if divergent > TOLERATED_DIVERGENCES * num_chains * num_draws:
         found.append(
             f"divergences: {divergent} of {num_chains * num_draws} kept transitions ended at a ratio that is not finite or hopeless, so "
             "part of the posterior may be out of reach; take smaller steps with warmup=amagold.Warmup(target_acceptance=0.95), or write "
@@ -97,9 +98,8 @@ def _on_mixing(few: Any) -> list[str]:
     found = []
     r_hat, ess, tail = maximum_r_hat(few), minimum_ess(few), minimum_tail_ess(few)
     if not r_hat <= LARGEST_R_HAT:
-        found.append(
-            f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, smallest_ess_within(few) / few.sizes['draw'])}"
-        )
+        within = smallest_ess_within(few) / few.sizes["draw"]
+        found.append(f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, within)}")
     if not ess >= SMALLEST_ESS:
         found.append(
             f"small ESS: {ess:.0f} effective draws for the worst parameter, below {SMALLEST_ESS:.0f}; draw more with num_samples, or "

@@ -24,7 +24,8 @@ from amagold.warmup.settings import Warmup
 
 FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
 CORRELATED = 256  # parameters, up to which correlations are collected
-MAX_STEPS_CHANGE = 4.0  # the number of steps is rechosen within this factor of the planned one
+LONGEST_DIRECTION = 4.0  # times a trajectory's length, that correlations may ask for
+MAX_STEPS_CHANGE = 8.0  # the number of steps is rechosen within this factor of the planned one
 TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more than this share
 
 
@@ -161,7 +162,7 @@ def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampl
     if rules.trajectory_length is None or (isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)):
         return sampler
     step = float(knob(sampler, "step_size"))
-    length = rules.trajectory_length * min(longest, MAX_STEPS_CHANGE)
+    length = rules.trajectory_length * min(longest, LONGEST_DIRECTION)
     if abs(sampler.num_steps * step / length - 1.0) <= TOLERATED_LENGTH:
         return sampler
     low, high = max(1.0, sampler.num_steps / MAX_STEPS_CHANGE), sampler.num_steps * MAX_STEPS_CHANGE

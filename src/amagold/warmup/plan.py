@@ -29,7 +29,9 @@ from amagold.warmup.quarter_turn import LOWEST_ACCEPTANCE
 from amagold.warmup.rest import Rest, measure_rest
 from amagold.warmup.starts import disperse
 
-FEWEST_STEPS_UNTRUSTED = 8
+# where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once every parameter's width is
+# one, a little more than a quarter period, and an acceptance that leaves room for walls and necks
+STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.9
 TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
 BYTES_PER_EXAMPLE = 64  # of all chains' remembered values, above which a total is remembered instead
 NUM_PLACES = 64  # around the mode, where gradients are looked at
@@ -207,13 +209,14 @@ def make_plan(
     noises = _noises(target, places, jax.random.fold_in(key, 1), known.reference)
     turns = rest if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest) else None
     settings = {kind: _setting(kind, is_trusted, mode, curvature, noises, costs, known.test, turns) for kind in masses}
-    # where the Gaussian at the mode says little the widths are not known, and longer trajectories forgive a wrong mass
-    fewest = 1 if is_trusted else FEWEST_STEPS_UNTRUSTED
+    fewest = 1 if is_trusted else STEPS_UNTRUSTED
     candidates = [candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)]
     kinds = best_of_each_kind(candidates)
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
     # the full gradient first: another must be clearly cheaper
     best = best_of([full, *kinds])
+    if not is_trusted and best.gradient == "full":
+        best = replace(best, num_steps=STEPS_UNTRUSTED, step_size=LENGTH_UNTRUSTED / STEPS_UNTRUSTED, acceptance=ACCEPTANCE_UNTRUSTED)
     setting, is_turning = settings[best.mass], best.integrator == "rotation"
     chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
     return Plan(
