@@ -17,6 +17,7 @@ from amagold.samplers import Sampler, State
 from amagold.sampling.columns import columns_of, constants_of, warmup_columns_of
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.likeness import likeness_of
 from amagold.sampling.progress import Display
 from amagold.sampling.recorder import Recorder
 from amagold.sampling.settings import Settings
@@ -44,11 +45,12 @@ class Reached(NamedTuple):
 
 
 def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
-    """Everything that the rest of the run depends on, beside the seed and the target."""
+    """Everything that the rest of the run depends on, beside the seed and the target, and what to know that one again by."""
     at = reached.warmup
     arrays = pack("states", at.states) | pack("proposal", at.sampler.proposal) | pack("step", at.step) | pack("moments", at.moments)
     # what the gradient and the test know of all data, so that both go on about the same place to the bit
     arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
+    arrays |= likeness_of(at.sampler.target, at.states.position)
     notes = {
         "warmup_done": at.done,
         "num_steps": at.sampler.num_steps,

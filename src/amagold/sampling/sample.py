@@ -18,7 +18,7 @@ from amagold.sampling.interruption import Stopper
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
-from amagold.sampling.provenance import fingerprint, versions
+from amagold.sampling.provenance import fingerprint, jax_settings, versions
 from amagold.sampling.recipe import save_recipe
 from amagold.sampling.recorder import MemoryRecorder, Recorder, StoreRecorder
 from amagold.sampling.result import Run
@@ -123,6 +123,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "label": prepared.sampler.label,
         "settings": settings.to_json(),
         "versions": versions(),
+        "jax_settings": jax_settings(),
         "seed": settings.seed,
         "data_fingerprint": fingerprint(target),
         "num_examples": target.num_examples if isinstance(target, Posterior) else None,
