@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import types
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ import xarray
 from false_alarms import worst
 
 import amagold
+import amagold.sampling.engine
 from amagold.models.double_well import double_well_moments
 
 HEART = amagold.datasets.heart()
@@ -341,6 +344,57 @@ def test_time_is_told_apart():
         run = amagold.sample(double_well_sampler(num_steps=7), 60, 20, 3, init=0.0, progress=False)
     assert run.compile_seconds > run.sampling_seconds > 0.0
     assert run.warmup_seconds > 0.0
+
+
+@few_draws
+def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch):
+    """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the first and beside the second."""
+    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 20)
+    draw = lambda: amagold.sample(double_well_sampler(), 60, 0, 2, init=0.0, progress=False)  # noqa: E731
+    draw()  # nothing is left to compile
+    seconds = [100.0]
+    clock = types.SimpleNamespace(monotonic=lambda: seconds[0])
+    for module in ("engine", "compile_time"):
+        monkeypatch.setattr(f"amagold.sampling.{module}.time", clock)
+
+    def compiles(duration):
+        seconds[0] += duration
+        jax.monitoring.record_event_duration_secs("/jax/core/compile/backend_compile_duration", duration)
+
+    def slowly(*arguments, **options):
+        for number, chunk in enumerate(run_chunks(*arguments, **options)):
+            compiles((4.0, 1.5, 0.0)[number])
+            seconds[0] += (2.0, 0.5, 2.0)[number]
+            yield chunk
+
+    run_chunks = amagold.sampling.engine.run_chunks
+    monkeypatch.setattr("amagold.sampling.engine.run_chunks", slowly)
+    run = draw()
+    assert run.sampling_seconds == pytest.approx(6.0, abs=0.3)  # real traces are heard too
+    assert run.compile_seconds == pytest.approx(4.0, abs=0.3)
+
+
+def test_nested_compilation_counts_once():
+    from amagold.sampling import compile_time
+
+    with compile_time.watch_compilation() as found:
+        for seconds in (0.5, 0.25):
+            time.sleep(0.001)
+            found.hear(seconds)
+        inner = found.seconds
+        found.hear(1.0)
+    assert inner == pytest.approx(0.5, abs=0.1)
+    assert found.seconds == pytest.approx(1.0, abs=0.1)
+
+
+@few_draws
+def test_the_parts_of_the_time_make_up_the_whole():
+    """A sampler and a start that are given leave nothing else to do."""
+    began = time.monotonic()
+    run = amagold.sample(double_well_sampler(num_steps=6), 2_007, 40, 2, init=0.0, progress=False)
+    wall = time.monotonic() - began
+    parts = run.sampling_seconds + run.warmup_seconds + run.compile_seconds
+    assert 0.3 * wall < parts <= wall
 
 
 @few_draws

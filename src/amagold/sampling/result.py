@@ -74,7 +74,7 @@ class Run:
 
     @property
     def sampling_seconds(self) -> float:
-        """Wall time of the kept draws, after warm-up and compilation."""
+        """Wall time of the kept draws until the last is there, after warm-up and compilation; writing to the store counts."""
         return self.attributes["sampling_time"]
 
     @property
