@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from amagold import trees
 from amagold.target import checks
@@ -36,4 +37,4 @@ class Density:
         checks.position_is_usable(self, position)
 
     def is_inside(self, position: trees.PyTree) -> jax.Array:
-        return jnp.bool_(True) if self.domain is None else self.domain(position)
+        return jnp.asarray(np.True_) if self.domain is None else self.domain(position)
