@@ -409,3 +409,42 @@ def test_every_run_has_a_picture(kind, tmp_path):
     }
     runs[kind]().plot().savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+STRICT = """
+import numpy, amagold, sys
+target = amagold.models.double_well()
+sampler = amagold.amagold(target, step_size=0.2)
+def check(wanted):
+    if not wanted:
+        sys.exit("failed")
+def draw(**options):
+    run = amagold.sample(sampler, 20, 0, 2, init=0.0, progress=False, **options)
+    check(run.posterior.sizes["draw"] == 20 and len(run.warnings) == 2 and len(run.summary()) == 1)
+draw()
+try:
+    draw(store=sys.argv[1])
+    check(__debug__ and amagold.resume(sys.argv[1], sampler, progress=False).posterior.sizes["draw"] == 20)
+except ValueError as error:
+    check(not __debug__ and "store cannot be used under python -O or -OO" in str(error))
+"""
+
+
+@pytest.mark.parametrize("flags", [("-W", "error"), ("-OO",)])
+def test_a_finished_run_is_returned_under_every_flag_of_python(tmp_path, flags):
+    """Warnings that are errors are read on standard error; ArviZ without its docstrings works."""
+    command = [sys.executable, *flags, "-c", STRICT, str(tmp_path / "run.zarr")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "R-hat: " in ended.stderr
+    assert "small ESS: " in ended.stderr
+
+
+def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr("amagold.sampling.sample.advice_on", fail)
+    with pytest.warns(amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"):
+        run = amagold.sample(double_well_sampler(), 20, 0, 2, init=0.0, progress=False)
+    assert run.posterior.sizes["draw"] == 20

@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amagold.arviz import arviz_stats
+
 if TYPE_CHECKING:
     import pandas
     import xarray
@@ -119,11 +121,9 @@ class Run:
 
         The table's `attrs` hold the label of the draws and the warnings.
         """
-        from arviz_stats import summary  # pyright: ignore[reportPrivateImportUsage]
-
         if not self.posterior.sizes["draw"]:
             raise ValueError("the run must have draws to be summarised, and it was stopped before the first; go on with amagold.resume")
-        table: Any = summary(self.to_datatree(), **options)
+        table: Any = arviz_stats().summary(self.to_datatree(), **options)
         table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
         return table
 

@@ -1,14 +1,15 @@
 """`amagold.sample`: one call from a posterior to draws."""
 
-import importlib
 import shutil
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from amagold import trees
+from amagold.arviz import arviz_stats
 from amagold.run.chains import start_chains
 from amagold.sampling import engine
 from amagold.sampling.advice import advice_on, warn
@@ -79,7 +80,7 @@ def sample(
     path = check_path(store)
     check_max_time(max_time)
     # what the results are looked at with takes a second to load, which the compiler's time hides
-    threading.Thread(target=importlib.import_module, args=("arviz_stats",), daemon=True).start()
+    threading.Thread(target=arviz_stats, daemon=True).start()
     with Stopper(max_time) as stopper:
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
@@ -99,19 +100,31 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
     finally:
         display.close()
         recorder.close()
-    if isinstance(recorder, StoreRecorder):
-        groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
-    else:
-        assert isinstance(recorder, MemoryRecorder)
-        groups, attributes, path = recorder.datasets(), recorder.attributes, None
-    sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
-    sentences += advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
+    with warnings.catch_warnings():
+        # from here on draws can be lost: what other libraries have to say must not become an error
+        warnings.simplefilter("ignore")
+        if isinstance(recorder, StoreRecorder):
+            groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
+        else:
+            assert isinstance(recorder, MemoryRecorder)
+            groups, attributes, path = recorder.datasets(), recorder.attributes, None
+        sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
+        sentences += _checked(groups, prepared.sampler.acceptance.uses_work)
     asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if asked and 0 < settings.num_warmup < adapt.FEWEST:
         remedy = f"give at least {adapt.FEWEST}"
         sentences.append(f"num_warmup = {settings.num_warmup} is too few to adapt anything, so step size and mass were kept; {remedy}")
+    run = Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
     warn(sentences, depth=2)
-    return Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
+    return run
+
+
+def _checked(groups: dict[str, Any], has_test: bool) -> list[str]:
+    """Advice on finished draws, which stay whatever goes wrong with it."""
+    try:
+        return advice_on(groups["posterior"], groups["sample_stats"], has_test)
+    except Exception as reason:
+        return [f"the draws were made but could not be checked ({type(reason).__name__}: {reason}); look at run.posterior yourself"]
 
 
 def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dict[str, Any]:
