@@ -327,6 +327,20 @@ def test_bad_input_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@few_draws
+def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
+    draw = lambda **options: amagold.sample(  # noqa: E731
+        amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3), 4, 0, 2, init=np.zeros(14), progress=False, **options
+    )
+    assert len(draw(store=tmp_path / "run.zarr").attributes["data_fingerprint"]) == 64
+
+    def refuse(target):
+        raise AssertionError("the data were hashed")
+
+    monkeypatch.setattr("amagold.sampling.sample.fingerprint", refuse)
+    assert draw().attributes["data_fingerprint"] is None
+
+
 def test_a_second_call_compiles_nothing():
     from amagold.run.chunks import _run_chunk
 
@@ -448,3 +462,26 @@ def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
     with pytest.warns(amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"):
         run = amagold.sample(double_well_sampler(), 20, 0, 2, init=0.0, progress=False)
     assert run.posterior.sizes["draw"] == 20
+
+
+@few_draws
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jax_numpy_dtype_promotion", "strict"),
+        ("jax_transfer_guard", "disallow"),
+        ("jax_check_tracer_leaks", True),
+        ("jax_disable_jit", True),
+    ],
+)
+def test_guards_for_debugging_do_not_show(name, value):
+    """The same draws, planned and all."""
+    target = amagold.models.double_well()
+    draw = lambda: amagold.sample(target, 20, 20, 2, progress=False).posterior["theta"].values  # noqa: E731
+    usual, earlier = draw(), getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        found = draw()
+    finally:
+        jax.config.update(name, earlier)
+    np.testing.assert_array_equal(found, usual)

@@ -23,7 +23,7 @@ class Run:
       sample_stats: acceptance_rate, accepted, diverging, energy, energy_error, step_size, n_steps and examples used, by ArviZ's names.
       plan: what was chosen and why; print it.
       warnings: sentences about what needs attention; empty when nothing does.
-      attributes: settings, versions, seed, fingerprint of the data, times.
+      attributes: settings, versions, seed, times; of a stored run a fingerprint of the data.
       path: the folder of the store, or None.
       sampler: the sampler as warm-up froze it; None for a run that was loaded.
     """

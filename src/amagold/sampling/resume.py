@@ -14,6 +14,7 @@ from amagold.sampling.advice import warn
 from amagold.sampling.description import Description, open_store
 from amagold.sampling.given import Given
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.jax_context import usual_jax
 from amagold.sampling.likeness import unlike_parts
 from amagold.sampling.load import load
 from amagold.sampling.prepare import Prepared, rules_of, target_of
@@ -51,7 +52,7 @@ def resume(
     check_max_time(max_time)
     target = target_of(target_or_sampler)
     folder = open_store(path, read_only=True)[0].path
-    with Stopper(max_time) as stopper:
+    with Stopper(max_time) as stopper, usual_jax():
         lock = Lock(folder / PRIVATE, folder)
         try:
             store, description = open_store(folder)

@@ -16,6 +16,7 @@ from amagold.sampling.advice import advice_on, warn
 from amagold.sampling.columns import layout
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.jax_context import usual_jax
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
@@ -81,7 +82,7 @@ def sample(
     check_max_time(max_time)
     # what the results are looked at with takes a second to load, which the compiler's time hides
     threading.Thread(target=arviz_stats, daemon=True).start()
-    with Stopper(max_time) as stopper:
+    with Stopper(max_time) as stopper, usual_jax():
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
             say(prepared.plan, progress)
@@ -138,7 +139,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "versions": versions(),
         "jax_settings": jax_settings(),
         "seed": settings.seed,
-        "data_fingerprint": fingerprint(target),
+        "data_fingerprint": None,
         "num_examples": target.num_examples if isinstance(target, Posterior) else None,
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
@@ -160,6 +161,8 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         recorder = MemoryRecorder(groups, settings.num_chains)
         recorder.note(**known)
         return recorder
+    # all data are read for it, so only where a later process has to know them again
+    known["data_fingerprint"] = fingerprint(prepared.sampler.target)
     lengths = {group: settings.num_warmup if group.startswith("warmup") else settings.num_samples for group in groups}
     # made under another name and moved when it is whole: a run is there with its first checkpoint, or not at all
     remove_abandoned(path)

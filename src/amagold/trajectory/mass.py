@@ -115,7 +115,7 @@ def _inverse_root(variance: Any) -> jax.Array:
     """sigma^-1 from sigma^2; of known numbers by NumPy, which compiles nothing."""
     if not trees.is_concrete(variance):
         return 1.0 / jnp.sqrt(jnp.asarray(variance, jnp.float32))
-    return jnp.asarray(np.float32(1.0) / np.sqrt(np.asarray(variance, np.float32)))
+    return jax.device_put(np.float32(1.0) / np.sqrt(np.asarray(variance, np.float32)))
 
 
 def _dense(matrix: trees.PyTree) -> DenseMass:
