@@ -228,6 +228,9 @@ def test_no_time_at_all_says_so():
         run = amagold.sample(double_well_sampler(), 100, 100, 2, init=0.0, progress=False, max_time=1e-6)
     assert run.is_partial
     assert run.posterior.sizes["draw"] == 0
+    for ask in (run.summary, run.cost):
+        with pytest.raises(ValueError, match=r"the run must have draws to .* stopped before the first; go on with amagold.resume"):
+            ask()
 
 
 @few_draws

@@ -121,8 +121,7 @@ class Run:
 
         The table's `attrs` hold the label of the draws and the warnings.
         """
-        if not self.posterior.sizes["draw"]:
-            raise ValueError("the run must have draws to be summarised, and it was stopped before the first; go on with amagold.resume")
+        self._check_draws("be summarised")
         table: Any = arviz_stats().summary(self.to_datatree(), **options)
         table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
         return table
@@ -131,6 +130,7 @@ class Run:
         """Effective draws per gradient evaluation and per pass over the data."""
         from amagold.diagnose.cost import effective_cost
 
+        self._check_draws("have a cost")
         stats = self.sample_stats
         num_gradients = int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
         return effective_cost(
@@ -149,6 +149,10 @@ class Run:
         from amagold.report import run_picture
 
         return run_picture.draw(self)
+
+    def _check_draws(self, purpose: str) -> None:
+        if not self.posterior.sizes["draw"]:
+            raise ValueError(f"the run must have draws to {purpose}, and it was stopped before the first; go on with amagold.resume")
 
     @cached_property
     def _acceptance(self) -> float:
