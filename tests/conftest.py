@@ -10,5 +10,16 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.par
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
+import pytest
 
 jax.config.update("jax_num_cpu_devices", 2)
+
+
+@pytest.fixture(autouse=True)
+def unexpected_warnings_fail(monkeypatch):
+    """`amagold.sample` prints its warnings where they are errors; a test that expects none has to see them."""
+
+    def fail(error):
+        raise error
+
+    monkeypatch.setattr("amagold.sampling.advice._instead_of_raising", fail)

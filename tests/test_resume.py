@@ -1,7 +1,9 @@
 """A run that is killed, stopped or damaged loses nothing: real processes, real signals, real files."""
 
+import dataclasses
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -10,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import long_run
 import numpy as np
 import pytest
@@ -236,13 +240,13 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     with pytest.raises(ValueError, match="its num_steps is 3 where the run has 2; pass the same one"):
         amagold.resume(path, amagold.l2mc(make(270).target, step_size=0.05, num_steps=3), progress=False)
     heavier = amagold.l2mc(make(270).target, step_size=0.05, num_steps=2, mass=np.full(14, 2.0))
-    with pytest.raises(ValueError, match="but its numbers is"):
+    with pytest.raises(ValueError, match="but its numbers are others: the mass, or"):
         amagold.resume(path, heavier, progress=False)
     with pytest.raises(ValueError, match="must be the sampler that began this run, got a target alone"):
         amagold.resume(path, make(270).target, progress=False)
     with pytest.raises(ValueError, match=r"its states has shape \(2, 200\) of float32 where the run has \(2, 270\)"):
         amagold.resume(path, make(200), progress=False)
-    with pytest.warns(amagold.SamplingWarning, match="another target: its energy at the saved positions"):
+    with pytest.warns(amagold.SamplingWarning, match="another target: its log prior around the saved positions"):
         spoilt = amagold.resume(path, make(270, prior_scale=0.1), progress=False)
     assert spoilt.label == amagold.load(path).label == "mixed: resumed with another target"
     assert any("spoilt draws: another target" in sentence for sentence in amagold.load(path).warnings)
@@ -252,6 +256,136 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     shuffled = amagold.models.logistic(table.X[::-1], table.y[::-1])
     with pytest.warns(amagold.SamplingWarning, match="the data fingerprint changed"):
         amagold.resume(path, amagold.l2mc(shuffled, step_size=0.05, num_steps=2), progress=False)
+
+
+FEW = np.random.default_rng(0).normal(size=(600, 2)).astype(np.float32)
+OUTCOMES = (FEW[:, 0] + FEW[:, 1] > 0.3 * np.random.default_rng(1).normal(size=600)).astype(np.float32)
+SMALL = amagold.models.logistic(FEW, OUTCOMES)
+TESTS = {
+    "full": amagold.acceptance.full,
+    "delayed": amagold.acceptance.delayed,
+    "tuna": amagold.acceptance.tuna,
+    "firefly": amagold.acceptance.firefly,
+    "barker": amagold.acceptance.barker,
+    "austerity": amagold.acceptance.austerity,
+    "confidence": amagold.acceptance.confidence,
+    "none": amagold.acceptance.never_reject,
+}
+KNOWS_THE_MODE = set(TESTS) - {"full", "none"}
+OTHERS = {
+    "log prior": amagold.models.logistic(FEW, OUTCOMES, prior_scale=1.01),
+    "log likelihood": dataclasses.replace(SMALL, log_likelihood=lambda position, example: 1.0001 * SMALL.log_likelihood(position, example)),
+    "domain": dataclasses.replace(SMALL, domain=lambda position: position[0] < 4.0),
+}
+
+
+def stopped_run(path, target, test):
+    """A stored run that was stopped before its first transition."""
+    make = lambda target: amagold.amagold(target, step_size=0.05, num_steps=1, batch_size=16, acceptance=TESTS[test]())  # noqa: E731
+    amagold.sample(make(target), 4, 20, 2, init=np.full(3, 0.5, np.float32), store=path, progress=False, max_time=1e-9)
+    return make
+
+
+def said_on_resuming(path, target_or_sampler):
+    with pytest.warns(amagold.SamplingWarning) as caught:
+        run = amagold.resume(path, target_or_sampler, progress=False, max_time=1e-9)
+    return run, [str(warning.message) for warning in caught if "no draws were kept" not in str(warning.message)]
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_another_target_is_noticed_whatever_the_test_remembers(tmp_path, test):
+    """Each part for itself, in the same words for every test; the same target raises no alarm."""
+    path = tmp_path / "run.zarr"
+    make = stopped_run(path, SMALL, test)
+    run, said = said_on_resuming(path, make(amagold.models.logistic(FEW, OUTCOMES)))
+    assert said == []
+    assert run.label == make(SMALL).label
+    for part, target in OTHERS.items():
+        copy = tmp_path / f"{part}.zarr"
+        shutil.copytree(path, copy)
+        if test in KNOWS_THE_MODE and part != "domain":
+            with pytest.raises(ValueError, match=r"numbers are others: .* which another prior or other data change"):
+                amagold.resume(copy, make(target), progress=False)
+            continue
+        run, said = said_on_resuming(copy, make(target))
+        of_target = [sentence for sentence in said if sentence.startswith("another target: ")]
+        assert len(of_target) == 1, said
+        assert of_target[0].startswith(f"another target: its {part} ")
+        assert run.label == amagold.load(copy).label == "mixed: resumed with another target"
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_another_prior_is_noticed_among_many_examples(tmp_path):
+    """The whole energy differs by a few of its many thousand nats, and a planned test remembers none of it."""
+    many = np.random.default_rng(2).normal(size=(20_000, 3)).astype(np.float32)
+    outcomes = (many[:, 0] > np.random.default_rng(3).normal(size=20_000)).astype(np.float32)
+    path = tmp_path / "run.zarr"
+    target = amagold.models.logistic(many, outcomes)
+    amagold.sample(target, 4, 20, 2, store=path, progress=False, max_time=1e-9)
+    run, said = said_on_resuming(path, target)
+    assert said == []
+    assert "energy" not in run.sample_stats
+    run, said = said_on_resuming(path, amagold.models.logistic(many, outcomes, prior_scale=0.5))
+    assert [sentence.split(" around")[0] for sentence in said] == [
+        "another target: its log prior",
+        "spoilt draws: another target: its log prior",
+    ]
+    assert run.label.startswith("mixed")
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_another_density_is_noticed(tmp_path):
+    path = tmp_path / "run.zarr"
+    make = lambda scale: amagold.sghmc(amagold.Density(lambda theta: -0.5 * jnp.sum((theta / scale) ** 2)), step_size=0.1)  # noqa: E731
+    amagold.sample(make(1.0), 4, 20, 2, init=np.ones(2, np.float32), store=path, progress=False, max_time=1e-9)
+    assert said_on_resuming(path, make(1.0))[1] == []
+    assert said_on_resuming(path, make(1.001))[1][0].startswith("another target: its log density ")
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_target_that_cannot_be_compared_is_not_called_the_same(tmp_path):
+    path = tmp_path / "run.zarr"
+    sampler = amagold.sghmc(amagold.Density(lambda theta: jnp.nan * jnp.sum(theta)), step_size=0.1)
+    amagold.sample(sampler, 4, 20, 2, init=np.ones(2, np.float32), store=path, progress=False, max_time=1e-9)
+    run, said = said_on_resuming(path, sampler)
+    assert len(said) == 1
+    assert said[0].startswith("the target's log density could not be compared")
+    assert run.label == "biased"
+
+
+@pytest.mark.parametrize(("test", "found"), [("full", "compared .* by its energy alone"), ("tuna", "could not be compared")])
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_run_of_an_earlier_version_goes_on_and_says_so(tmp_path, monkeypatch, test, found):
+    path = tmp_path / "run.zarr"
+    monkeypatch.setattr("amagold.sampling.engine.likeness_of", lambda target, positions: {})
+    make = stopped_run(path, SMALL, test)
+    store = amagold.store.zarr_store.ZarrStore(path)
+    del store.attributes["jax_settings"]
+    store.commit({}, {})
+    run, said = said_on_resuming(path, make(SMALL))
+    assert len(said) == 1
+    assert re.search(found, said[0])
+    assert run.label == "exact"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("jax_enable_x64", True), ("jax_default_prng_impl", "rbg"), ("jax_threefry_partitionable", False)]
+)
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_other_settings_of_jax_are_refused(tmp_path, name, other):
+    path = tmp_path / "run.zarr"
+    make = stopped_run(path, SMALL, "full")
+    earlier = getattr(jax.config, name)
+    jax.config.update(name, other)
+    try:
+        with pytest.raises(
+            ValueError, match=rf"but {name} is {other!r} where the run has {earlier!r}; call jax.config.update\({name!r}, {earlier!r}\)"
+        ):
+            amagold.resume(path, make(SMALL), progress=False)
+    finally:
+        jax.config.update(name, earlier)
+    assert said_on_resuming(path, make(SMALL))[1] == []
 
 
 def test_a_run_from_a_stranger_is_safe_to_open(tmp_path, monkeypatch):

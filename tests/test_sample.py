@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import types
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ import xarray
 from false_alarms import worst
 
 import amagold
+import amagold.sampling.engine
 from amagold.models.double_well import double_well_moments
 
 HEART = amagold.datasets.heart()
@@ -225,6 +228,9 @@ def test_no_time_at_all_says_so():
         run = amagold.sample(double_well_sampler(), 100, 100, 2, init=0.0, progress=False, max_time=1e-6)
     assert run.is_partial
     assert run.posterior.sizes["draw"] == 0
+    for ask in (run.summary, run.cost):
+        with pytest.raises(ValueError, match=r"the run must have draws to .* stopped before the first; go on with amagold.resume"):
+            ask()
 
 
 @few_draws
@@ -324,6 +330,20 @@ def test_bad_input_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@few_draws
+def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
+    draw = lambda **options: amagold.sample(  # noqa: E731
+        amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3), 4, 0, 2, init=np.zeros(14), progress=False, **options
+    )
+    assert len(draw(store=tmp_path / "run.zarr").attributes["data_fingerprint"]) == 64
+
+    def refuse(target):
+        raise AssertionError("the data were hashed")
+
+    monkeypatch.setattr("amagold.sampling.sample.fingerprint", refuse)
+    assert draw().attributes["data_fingerprint"] is None
+
+
 def test_a_second_call_compiles_nothing():
     from amagold.run.chunks import _run_chunk
 
@@ -344,6 +364,57 @@ def test_time_is_told_apart():
 
 
 @few_draws
+def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch):
+    """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the first and beside the second."""
+    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 20)
+    draw = lambda: amagold.sample(double_well_sampler(), 60, 0, 2, init=0.0, progress=False)  # noqa: E731
+    draw()  # nothing is left to compile
+    seconds = [100.0]
+    clock = types.SimpleNamespace(monotonic=lambda: seconds[0])
+    for module in ("engine", "compile_time"):
+        monkeypatch.setattr(f"amagold.sampling.{module}.time", clock)
+
+    def compiles(duration):
+        seconds[0] += duration
+        jax.monitoring.record_event_duration_secs("/jax/core/compile/backend_compile_duration", duration)
+
+    def slowly(*arguments, **options):
+        for number, chunk in enumerate(run_chunks(*arguments, **options)):
+            compiles((4.0, 1.5, 0.0)[number])
+            seconds[0] += (2.0, 0.5, 2.0)[number]
+            yield chunk
+
+    run_chunks = amagold.sampling.engine.run_chunks
+    monkeypatch.setattr("amagold.sampling.engine.run_chunks", slowly)
+    run = draw()
+    assert run.sampling_seconds == pytest.approx(6.0, abs=0.3)  # real traces are heard too
+    assert run.compile_seconds == pytest.approx(4.0, abs=0.3)
+
+
+def test_nested_compilation_counts_once():
+    from amagold.sampling import compile_time
+
+    with compile_time.watch_compilation() as found:
+        for seconds in (0.5, 0.25):
+            time.sleep(0.001)
+            found.hear(seconds)
+        inner = found.seconds
+        found.hear(1.0)
+    assert inner == pytest.approx(0.5, abs=0.1)
+    assert found.seconds == pytest.approx(1.0, abs=0.1)
+
+
+@few_draws
+def test_the_parts_of_the_time_make_up_the_whole():
+    """A sampler and a start that are given leave nothing else to do."""
+    began = time.monotonic()
+    run = amagold.sample(double_well_sampler(num_steps=6), 2_007, 40, 2, init=0.0, progress=False)
+    wall = time.monotonic() - began
+    parts = run.sampling_seconds + run.warmup_seconds + run.compile_seconds
+    assert 0.3 * wall < parts <= wall
+
+
+@few_draws
 @pytest.mark.parametrize("kind", ["planned", "biased", "stopped in warm-up", "not finite"])
 def test_every_run_has_a_picture(kind, tmp_path):
     target = amagold.models.double_well()
@@ -355,3 +426,65 @@ def test_every_run_has_a_picture(kind, tmp_path):
     }
     runs[kind]().plot().savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+STRICT = """
+import numpy, amagold, sys
+target = amagold.models.double_well()
+sampler = amagold.amagold(target, step_size=0.2)
+def check(wanted):
+    if not wanted:
+        sys.exit("failed")
+def draw(**options):
+    run = amagold.sample(sampler, 20, 0, 2, init=0.0, progress=False, **options)
+    check(run.posterior.sizes["draw"] == 20 and len(run.warnings) == 2 and len(run.summary()) == 1)
+draw()
+try:
+    draw(store=sys.argv[1])
+    check(__debug__ and amagold.resume(sys.argv[1], sampler, progress=False).posterior.sizes["draw"] == 20)
+except ValueError as error:
+    check(not __debug__ and "store cannot be used under python -O or -OO" in str(error))
+"""
+
+
+@pytest.mark.parametrize("flags", [("-W", "error"), ("-OO",)])
+def test_a_finished_run_is_returned_under_every_flag_of_python(tmp_path, flags):
+    """Warnings that are errors are read on standard error; ArviZ without its docstrings works."""
+    command = [sys.executable, *flags, "-c", STRICT, str(tmp_path / "run.zarr")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "R-hat: " in ended.stderr
+    assert "small ESS: " in ended.stderr
+
+
+def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr("amagold.sampling.sample.advice_on", fail)
+    with pytest.warns(amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"):
+        run = amagold.sample(double_well_sampler(), 20, 0, 2, init=0.0, progress=False)
+    assert run.posterior.sizes["draw"] == 20
+
+
+@few_draws
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jax_numpy_dtype_promotion", "strict"),
+        ("jax_transfer_guard", "disallow"),
+        ("jax_check_tracer_leaks", True),
+        ("jax_disable_jit", True),
+    ],
+)
+def test_guards_for_debugging_do_not_show(name, value):
+    """The same draws, planned and all."""
+    target = amagold.models.double_well()
+    draw = lambda: amagold.sample(target, 20, 20, 2, progress=False).posterior["theta"].values  # noqa: E731
+    usual, earlier = draw(), getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        found = draw()
+    finally:
+        jax.config.update(name, earlier)
+    np.testing.assert_array_equal(found, usual)

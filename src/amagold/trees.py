@@ -67,7 +67,9 @@ def as_position(position: PyTree) -> PyTree:
     def as_float(leaf: Any) -> jax.Array:
         kind = jnp.result_type(leaf)
         # a given type, because a Python number's own would make the first step compile once more than the rest
-        return jnp.asarray(leaf, kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32)
+        kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
+        # NumPy's numbers are converted by NumPy, which compiles nothing
+        return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, kind), kind)
 
     return jax.tree.map(as_float, position)
 

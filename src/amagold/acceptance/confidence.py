@@ -126,5 +126,5 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
             factor = np.linalg.cholesky(whole_hessian(target, center, reference.hessian))
     norms, scales = norms_and_scales(target, center, jnp.asarray(np.linalg.inv(factor), jnp.float32), bounds)
     weight = (scales * norms ** (differences.order + 1)).max()
-    is_scalar = bounds.is_scalar(center, jax.tree.map(lambda leaf: leaf[0], target.data))
+    is_scalar = bounds.is_scalar(center, target.example)
     return Range(differences.order, bounds, is_scalar, jnp.asarray(factor.T, jnp.float32), flat, weight, norms.max())

@@ -65,10 +65,10 @@ class Tuna:
             order=self.order,
             block_size=self.block_size,
             bounds=bounds,
-            is_scalar=bounds.is_scalar(reference.position, jax.tree.map(lambda leaf: leaf[0], target.data)),
+            is_scalar=bounds.is_scalar(reference.position, target.example),
             reference=reference,
             whitening=jnp.asarray(factor.T, jnp.float32),
-            weights=jnp.asarray(weights, jnp.float32),
+            weights=jnp.asarray(weights.astype(np.float32)),
             total=jnp.float32(np.sum(weights)),
             largest=jnp.float32(np.max(norms)),
             # an example that the bound says cannot matter is never drawn, but its slot must exist

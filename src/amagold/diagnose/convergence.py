@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from amagold.arviz import arviz_stats
+
 if TYPE_CHECKING:
     import xarray
 
@@ -24,7 +26,7 @@ def minimum_ess(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+    ess = arviz_stats().ess
 
     smallest = math.inf
     for block in _blocks(posterior):
@@ -40,7 +42,7 @@ def minimum_tail_ess(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+    ess = arviz_stats().ess
 
     blocks = list(_blocks(posterior))
     if not all(_moves(block) for block in blocks):
@@ -56,7 +58,7 @@ def smallest_ess_within(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+    ess = arviz_stats().ess
 
     smallest = math.inf
     for block in _blocks(posterior):
@@ -90,7 +92,7 @@ def maximum_r_hat(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    from arviz_stats import rhat  # pyright: ignore[reportPrivateImportUsage]
+    rhat = arviz_stats().rhat
 
     largest = -math.inf
     for block in _blocks(posterior):

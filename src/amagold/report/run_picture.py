@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from amagold.arviz import arviz_stats
 from amagold.report.look import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, new_figure
 
 NUM_BINS = 120  # acceptance and energy errors are averaged in as many stretches
@@ -129,7 +130,7 @@ def _trace(axes: Axes, run: Any) -> None:
 
 def _slowest(run: Any) -> tuple[str, np.ndarray]:
     """The parameter with the fewest effective draws, among those that the advice looks at too."""
-    from arviz_stats import ess  # pyright: ignore[reportPrivateImportUsage]
+    ess = arviz_stats().ess
 
     from amagold.sampling.advice import reduced
 

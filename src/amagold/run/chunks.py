@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,8 @@ INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk
 MAX_WORK = 10**10  # parameters x examples visited in one chunk: some seconds, so that progress shows and a run can be stopped
 
+Carry = TypeVar("Carry")
+
 # chains come after the steps where there are steps, so that a step's scan reads them without a transposition
 CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0, stretch=0)
 
@@ -34,9 +36,10 @@ class Kept(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a run is cut: chunks of `num_blocks` blocks of `num_kept` draws of `thin` transitions.
+    """How a run is cut: chunks of up to `num_blocks` blocks of `num_kept` draws of `thin` transitions.
 
-    With `late`, noise is drawn at the step that needs it, not for the block. With `energy`, U is kept of every draw.
+    A chunk may end before its last draw, so that one program serves a whole run. With `late`, noise is drawn at the step that
+    needs it, not for the block. With `energy`, U is kept of every draw.
     """
 
     num_blocks: int
@@ -64,9 +67,9 @@ def plan_layout(
     in_chunk = max(1, min(MAX_CHUNK, most_transitions(sampler, one.position, chains), thin * chunk_bytes // (chains * kept_bytes)))
     transitions = min(in_block, in_chunk, num_samples * thin)
     if transitions < thin:
-        return Layout(1, 1, transitions, late)
+        return Layout(1, 1, _even_cut(thin, transitions), late)
     num_kept = _even_cut(num_samples, transitions // thin)
-    num_blocks = max(1, min(in_chunk // (thin * num_kept), num_samples // num_kept))
+    num_blocks = _even_cut(-(-num_samples // num_kept), max(1, in_chunk // (thin * num_kept)))
     return Layout(num_blocks, num_kept, thin, late)
 
 
@@ -77,10 +80,8 @@ def most_transitions(sampler: Sampler, position: trees.PyTree, num_chains: int) 
 
 
 def _even_cut(total: int, most: int) -> int:
-    """The largest block up to `most` that cuts `total` evenly, if one is near: every block then shares one compilation."""
-    most = min(total, most)
-    even = [size for size in range(most, max(1, most // 2) - 1, -1) if total % size == 0]
-    return even[0] if even else most
+    """The size of parts up to `most` that are as few and as even as can be."""
+    return -(-total // -(-total // most))
 
 
 def transition_keys(chain_keys: jax.Array, first: jax.Array, count: int) -> jax.Array:
@@ -103,8 +104,10 @@ def _summarise(infos: Info) -> Info:
     )
 
 
-def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
-    """`num_kept` draws of `thin` transitions each; a lone chain is run without a chain axis, which is faster."""
+def _block(
+    sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, count: jax.Array, layout: Layout
+) -> tuple[State, Kept]:
+    """The first `count` of `num_kept` draws of `thin` transitions each; a lone chain is run without a chain axis, which is faster."""
     alone = chain_keys.shape[0] == 1
     one = jax.tree.map(lambda leaf: leaf[0], states.position)
     keys = transition_keys(chain_keys, first, layout.num_kept * layout.thin)
@@ -131,43 +134,69 @@ def _block(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Ar
         return states, keep(states, _summarise(infos))
 
     drawn = jax.vmap(draw)(keys)
-    if layout.thin == 1:
-        states, kept = jax.lax.scan(keep_one, states, drawn)
-    else:
+    if layout.thin > 1:
         drawn = jax.tree.map(lambda leaf: leaf.reshape(layout.num_kept, layout.thin, *leaf.shape[1:]), drawn)
-        states, kept = jax.lax.scan(keep_last, states, drawn)
+    transition = keep_one if layout.thin == 1 else keep_last
+    states, kept = _scan_some(transition, states, drawn, count, layout.num_kept)
     if alone:
         states, kept = jax.tree.map(lambda leaf: leaf[None], states), jax.tree.map(lambda leaf: leaf[:, None], kept)
     return states, kept
 
 
-def _chunk(sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout) -> tuple[State, Kept]:
-    """`num_blocks` blocks, one after the other."""
+def _scan_some(
+    step: Callable[[Carry, Any], tuple[Carry, Any]], carry: Carry, inputs: Any, count: jax.Array, length: int
+) -> tuple[Carry, Any]:
+    """`jax.lax.scan` over the first `count` of `length` inputs; what the others would have given is zero."""
+
+    def at(number: Any) -> Any:
+        return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), inputs)
+
+    form = jax.eval_shape(lambda: step(carry, at(0))[1])
+    outputs = jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), form)
+
+    def body(number: jax.Array, both: tuple[Carry, Any]) -> tuple[Carry, Any]:
+        carry, output = step(both[0], at(number))
+        write = partial(jax.lax.dynamic_update_index_in_dim, index=number, axis=0)
+        return carry, jax.tree.map(write, both[1], output)
+
+    return jax.lax.fori_loop(jnp.uint32(0), count, body, (carry, outputs))
+
+
+def _chunk(
+    sampler: Sampler, key: jax.Array, chains: jax.Array, states: State, first: jax.Array, count: jax.Array, layout: Layout
+) -> tuple[State, Kept]:
+    """The first `count` draws of `num_blocks` blocks, one after the other."""
+    chain_keys = _keys_of(key, chains)
     if layout.num_blocks == 1:
-        return _block(sampler, chain_keys, states, first, layout)
+        return _block(sampler, chain_keys, states, first, count, layout)
+    in_block = jnp.uint32(layout.num_kept)
 
     def block(states: State, number: jax.Array) -> tuple[State, Kept]:
-        return _block(sampler, chain_keys, states, first + number * jnp.uint32(layout.num_kept * layout.thin), layout)
+        before = number * in_block
+        left = jnp.minimum(count - before, in_block)
+        return _block(sampler, chain_keys, states, first + before * jnp.uint32(layout.thin), left, layout)
 
-    states, kept = jax.lax.scan(block, states, jnp.arange(layout.num_blocks, dtype=jnp.uint32))
+    numbers = jnp.arange(layout.num_blocks, dtype=jnp.uint32)
+    needed = (count + in_block - jnp.uint32(1)) // in_block
+    states, kept = _scan_some(block, states, numbers, needed, layout.num_blocks)
     return states, jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), kept)
 
 
 @jit(OFTEN, "layout", "mesh")
 def _run_chunk(
-    sampler: Sampler, chain_keys: jax.Array, states: State, first: jax.Array, layout: Layout, mesh: Mesh | None
+    sampler: Sampler, key: jax.Array, chains: jax.Array, states: State, first: Any, count: Any, layout: Layout, mesh: Mesh | None
 ) -> tuple[State, Kept]:
     if mesh is None:
-        return _chunk(sampler, chain_keys, states, first, layout)
-    chain = Spec("chain")
+        return _chunk(sampler, key, chains, states, first, count, layout)
+    chain, shared = Spec("chain"), Spec()
     split = jax.shard_map(
         partial(_chunk, layout=layout),
         mesh=mesh,
-        in_specs=(Spec(), chain, chain, Spec()),
+        in_specs=(shared, shared, chain, chain, shared, shared),
         out_specs=(chain, Spec(None, "chain")),
         check_vma=False,
     )
-    return split(sampler, chain_keys, states, first)
+    return split(sampler, key, chains, states, first, count)
 
 
 def chain_mesh(num_chains: int) -> Mesh | None:
@@ -180,21 +209,29 @@ def chain_mesh(num_chains: int) -> Mesh | None:
 @jit(ONCE, "num_chains")
 def chain_keys_of(key: jax.Array, num_chains: int) -> jax.Array:
     """A key for each chain."""
-    return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(jnp.arange(num_chains, dtype=jnp.uint32))
+    return _keys_of(key, jnp.arange(num_chains, dtype=jnp.uint32))
+
+
+def _keys_of(key: jax.Array, chains: jax.Array) -> jax.Array:
+    return jax.vmap(lambda chain: jax.random.fold_in(key, chain))(chains)
 
 
 def spread(mesh: Mesh | None, by_chain: Any, shared: Any) -> tuple[Any, Any]:
     """Put what has a leading chain axis onto the devices chain by chain, and the rest onto each of them."""
     if mesh is None:
         return by_chain, shared
+    # from one device to many JAX compiles a program for every shape; from the host's memory it needs none
+    by_chain = jax.tree.map(partial(_as_host_memory, at_least=0), by_chain)
     shared = jax.tree.map(_as_host_memory, shared)
     return jax.device_put(by_chain, NamedSharding(mesh, Spec("chain"))), jax.device_put(shared, NamedSharding(mesh, Spec()))
 
 
-def _as_host_memory(leaf: Any) -> Any:
+def _as_host_memory(leaf: Any, at_least: int = SHARED_BYTES) -> Any:
     """Large arrays in the host's memory as NumPy sees them: all host devices then share them, where device to device they are copied."""
-    is_large = isinstance(leaf, jax.Array) and leaf.is_fully_addressable and leaf.nbytes >= SHARED_BYTES
-    return np.asarray(leaf) if is_large and all(device.platform == "cpu" for device in leaf.devices()) else leaf
+    if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) or len(leaf.devices()) > 1:
+        return leaf
+    is_on_host = all(device.platform == "cpu" for device in leaf.devices())
+    return np.asarray(leaf) if is_on_host and leaf.nbytes >= at_least else leaf
 
 
 def run_chunks(
@@ -223,18 +260,21 @@ def run_chunks(
       at_once: draws in a chunk, for a short run without thinning that can use a program already compiled; None follows the budget.
       should_stop: asked while a draw takes several chunks; if it says so, the unfinished draw is dropped.
     """
+    if num_samples == 0:
+        return
     num_chains = jax.tree.leaves(states.position)[0].shape[0]
     mesh = chain_mesh(num_chains)
     if at_once is not None and thin == 1:
         one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states.position)
-        layout = Layout(1, min(at_once, num_samples), 1, sampler.draws_late(one, num_chains), keep_energy)
+        layout = Layout(1, at_once, 1, sampler.draws_late(one, num_chains), keep_energy)
     else:
         num_devices = 1 if mesh is None else mesh.size
         layout = plan_layout(sampler, states, num_samples, thin, num_devices, chunk_bytes)._replace(energy=keep_energy)
-    (chain_keys, states), sampler = spread(mesh, (chain_keys_of(key, num_chains), states), sampler)
+    chains = np.arange(num_chains, dtype=np.uint32)
+    (chains, states), (sampler, key) = spread(mesh, (chains, states), (sampler, key))
 
-    def advance(states: State, at: int, layout: Layout) -> tuple[State, Kept]:
-        return _run_chunk(sampler, chain_keys, states, jnp.uint32(at), layout, mesh)
+    def advance(states: State, at: int, count: int, layout: Layout) -> tuple[State, Kept]:
+        return _run_chunk(sampler, key, chains, states, np.uint32(at), np.uint32(count), layout, mesh)
 
     done, at = 0, first
     while done < num_samples:
@@ -245,18 +285,18 @@ def run_chunks(
                 if should_stop():
                     return
                 part = layout._replace(thin=min(left, layout.thin))
-                states, piece = advance(states, at, part)
+                states, piece = advance(states, at, 1, part)
                 kept = piece if kept is None else _join(kept, piece, thin - left, part.thin)
                 left, at = left - part.thin, at + part.thin
                 jax.block_until_ready(states)  # or the question would come long before the work
             assert kept is not None
             count = 1
         else:
-            blocks = min(layout.num_blocks, (num_samples - done) // layout.num_kept)
-            rest = layout._replace(num_blocks=1, num_kept=min(layout.num_kept, num_samples - done))
-            part = layout._replace(num_blocks=blocks) if blocks else rest
-            states, kept = advance(states, at, part)
-            count = part.num_blocks * part.num_kept
+            room = layout.num_blocks * layout.num_kept
+            count = min(room, num_samples - done)
+            states, kept = advance(states, at, count, layout)
+            if count < room:
+                kept = jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], kept)
             at += count * thin
         done += count
         yield states, kept

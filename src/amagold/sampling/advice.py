@@ -1,5 +1,6 @@
 """Warnings that say what to do."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +27,15 @@ class SamplingWarning(UserWarning):
 def warn(sentences: list[str], depth: int) -> None:
     """Warn at the line that is `depth` calls above the caller: the user's own."""
     for sentence in sentences:
-        warnings.warn(sentence, SamplingWarning, stacklevel=2 + depth)
+        try:
+            warnings.warn(sentence, SamplingWarning, stacklevel=2 + depth)
+        except SamplingWarning as error:  # warnings are errors here
+            _instead_of_raising(error)
+
+
+def _instead_of_raising(error: SamplingWarning) -> None:
+    """The draws are there, and are not thrown away for a warning: it is said where errors are read."""
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
 def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:

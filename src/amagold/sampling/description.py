@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from amagold import trees
 from amagold.sampling.given import Given
-from amagold.sampling.settings import Settings
+from amagold.sampling.settings import Settings, check_assertions
 from amagold.store.structure import rebuild_structure
 from amagold.store.zarr_store import ZarrStore
 from amagold.warmup.plan import Plan
@@ -29,6 +29,7 @@ def open_store(path: Any, *, read_only: bool = False) -> tuple[ZarrStore, Descri
         raise ValueError(
             f"path must be the folder of a stored run, but {str(path)!r} is not one; make one with amagold.sample(..., store=...)"
         )
+    check_assertions("path")
     with _one_sentence(path):
         store = ZarrStore(Path(path), read_only=read_only)
         return store, _describe(store)

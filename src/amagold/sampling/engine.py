@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from amagold.samplers import Sampler, State
 from amagold.sampling.columns import columns_of, constants_of, warmup_columns_of
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.likeness import likeness_of
 from amagold.sampling.progress import Display
 from amagold.sampling.recorder import Recorder
 from amagold.sampling.settings import Settings
@@ -44,11 +45,12 @@ class Reached(NamedTuple):
 
 
 def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
-    """Everything that the rest of the run depends on, beside the seed and the target."""
+    """Everything that the rest of the run depends on, beside the seed and the target, and what to know that one again by."""
     at = reached.warmup
     arrays = pack("states", at.states) | pack("proposal", at.sampler.proposal) | pack("step", at.step) | pack("moments", at.moments)
     # what the gradient and the test know of all data, so that both go on about the same place to the bit
     arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
+    arrays |= likeness_of(at.sampler.target, at.states.position)
     notes = {
         "warmup_done": at.done,
         "num_steps": at.sampler.num_steps,
@@ -156,26 +158,27 @@ def _draw(
     began = time.monotonic()
     before = reached
     with watch_compilation() as compiling:
-        for states, kept in _one_ahead(chunks):
-            kept = jax.tree.map(np.asarray, kept)
-            check_bounds(kept.info)
-            recorder.add(columns_of(kept, sampler, constants))
-            reached = reached._replace(
-                warmup=reached.warmup._replace(states=states),
-                num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],
-                sampling_seconds=before.sampling_seconds + max(1e-9, time.monotonic() - began - compiling.seconds),
-                compile_seconds=before.compile_seconds + compiling.seconds,
-            )
-            display.update("sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step)
-            _save(reached, settings, recorder)
-            if stopper.reason:
-                break
+        # before anything runs: what is compiled later goes on beside the draws, and is not taken off their time
+        first = next(chunks, None)
+    for states, kept in _one_ahead(first, chunks):
+        kept = jax.tree.map(np.asarray, kept)
+        check_bounds(kept.info)
+        recorder.add(columns_of(kept, sampler, constants))
+        reached = reached._replace(
+            warmup=reached.warmup._replace(states=states),
+            num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],
+            sampling_seconds=before.sampling_seconds + max(1e-9, time.monotonic() - began - compiling.seconds),
+            compile_seconds=before.compile_seconds + compiling.seconds,
+        )
+        display.update("sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step)
+        _save(reached, settings, recorder)
+        if stopper.reason:
+            break
     return reached._replace(stopped=stopper.reason if reached.num_drawn < settings.num_samples else None)
 
 
-def _one_ahead(chunks: Iterator[tuple[State, Kept]]) -> Iterator[tuple[State, Kept]]:
-    """The same chunks, with the next one already under way on the devices while the host takes care of this one."""
-    earlier: Any = next(chunks, None)
+def _one_ahead(earlier: tuple[State, Kept] | None, chunks: Iterator[tuple[State, Kept]]) -> Iterator[tuple[State, Kept]]:
+    """The first chunk and the rest, with the next one already under way on the devices while the host takes care of this one."""
     while earlier is not None:
         later = next(chunks, None)
         yield earlier

@@ -11,6 +11,13 @@ from amagold import __version__
 from amagold.target import Posterior, Target
 
 BLOCK_BYTES = 32 * 2**20
+SETTINGS = (
+    "jax_enable_x64",
+    "jax_default_prng_impl",
+    "jax_threefry_partitionable",
+    "jax_random_seed_offset",
+    "jax_default_matmul_precision",
+)
 
 
 def versions() -> dict[str, Any]:
@@ -22,6 +29,11 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": f"{jax.default_backend()} x {len(jax.devices())}",
     }
+
+
+def jax_settings() -> dict[str, Any]:
+    """What JAX is set to, of all that shows in the bits: the types of numbers, and the random ones."""
+    return {name: getattr(jax.config, name, None) for name in SETTINGS}
 
 
 def fingerprint(target: Target) -> str | None:

@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amagold.arviz import arviz_stats
+
 if TYPE_CHECKING:
     import pandas
     import xarray
@@ -21,7 +23,7 @@ class Run:
       sample_stats: acceptance_rate, accepted, diverging, energy, energy_error, step_size, n_steps and examples used, by ArviZ's names.
       plan: what was chosen and why; print it.
       warnings: sentences about what needs attention; empty when nothing does.
-      attributes: settings, versions, seed, fingerprint of the data, times.
+      attributes: settings, versions, seed, times; of a stored run a fingerprint of the data.
       path: the folder of the store, or None.
       sampler: the sampler as warm-up froze it; None for a run that was loaded.
     """
@@ -74,7 +76,7 @@ class Run:
 
     @property
     def sampling_seconds(self) -> float:
-        """Wall time of the kept draws, after warm-up and compilation."""
+        """Wall time of the kept draws until the last is there, after warm-up and compilation; writing to the store counts."""
         return self.attributes["sampling_time"]
 
     @property
@@ -119,11 +121,8 @@ class Run:
 
         The table's `attrs` hold the label of the draws and the warnings.
         """
-        from arviz_stats import summary  # pyright: ignore[reportPrivateImportUsage]
-
-        if not self.posterior.sizes["draw"]:
-            raise ValueError("the run must have draws to be summarised, and it was stopped before the first; go on with amagold.resume")
-        table: Any = summary(self.to_datatree(), **options)
+        self._check_draws("be summarised")
+        table: Any = arviz_stats().summary(self.to_datatree(), **options)
         table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
         return table
 
@@ -131,6 +130,7 @@ class Run:
         """Effective draws per gradient evaluation and per pass over the data."""
         from amagold.diagnose.cost import effective_cost
 
+        self._check_draws("have a cost")
         stats = self.sample_stats
         num_gradients = int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
         return effective_cost(
@@ -149,6 +149,10 @@ class Run:
         from amagold.report import run_picture
 
         return run_picture.draw(self)
+
+    def _check_draws(self, purpose: str) -> None:
+        if not self.posterior.sizes["draw"]:
+            raise ValueError(f"the run must have draws to {purpose}, and it was stopped before the first; go on with amagold.resume")
 
     @cached_property
     def _acceptance(self) -> float:

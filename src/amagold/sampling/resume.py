@@ -14,10 +14,12 @@ from amagold.sampling.advice import warn
 from amagold.sampling.description import Description, open_store
 from amagold.sampling.given import Given
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.jax_context import usual_jax
+from amagold.sampling.likeness import unlike_parts
 from amagold.sampling.load import load
 from amagold.sampling.prepare import Prepared, rules_of, target_of
 from amagold.sampling.progress import say
-from amagold.sampling.provenance import fingerprint, versions
+from amagold.sampling.provenance import fingerprint, jax_settings, versions
 from amagold.sampling.recorder import StoreRecorder
 from amagold.sampling.result import Run
 from amagold.sampling.sample import finish
@@ -30,7 +32,8 @@ from amagold.warmup import adapt
 from amagold.warmup.known import Known
 
 OTHER_DATA, OTHER_TARGET = "the data fingerprint changed", "another target"
-SAME_ENERGY = 1e-3  # relative: energies further apart than this come from another target
+MIXES = "so the run would mix draws of two posteriors; pass the target that began it, or begin a new run"
+SAME_ENERGY = 1e-3  # relative, for runs of earlier versions, which kept nothing better to compare
 
 
 def resume(
@@ -49,7 +52,7 @@ def resume(
     check_max_time(max_time)
     target = target_of(target_or_sampler)
     folder = open_store(path, read_only=True)[0].path
-    with Stopper(max_time) as stopper:
+    with Stopper(max_time) as stopper, usual_jax():
         lock = Lock(folder / PRIVATE, folder)
         try:
             store, description = open_store(folder)
@@ -60,14 +63,11 @@ def resume(
             if store.attributes["is_complete"] and not _damage(store):
                 warn(changes, depth=1)
                 return load(folder)
-            reached, problems = _restore(store, target_or_sampler, description, init)
+            _check_jax(store.attributes.get("jax_settings"))
+            reached, checkpoint, problems = _restore(store, target_or_sampler, description, init)
             sampler = reached.sampler
-            problems += changes
-            if not _has_same_energy(reached):
-                problems.append(
-                    f"{OTHER_TARGET}: its energy at the saved positions is not the saved one, so the run would mix draws of two "
-                    "posteriors; pass the target that began it, or begin a new run"
-                )
+            problems += changes + _unlike(reached, checkpoint)
+            if any(sentence.startswith(OTHER_TARGET) for sentence in problems):
                 reached = _remember_again(reached)
             warn(problems, depth=1)
             mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
@@ -81,6 +81,17 @@ def resume(
             return finish(reached, prepared, settings, recorder, progress, stopper)
         finally:
             lock.release()
+
+
+def _check_jax(before: Any) -> None:
+    """Raise when JAX is set otherwise than it was: the draws would not be those of a run that never stopped."""
+    # runs of earlier versions do not say
+    for name, now in jax_settings().items() if isinstance(before, dict) else ():
+        if name in before and before[name] != now:
+            raise ValueError(
+                f"path must be resumed with JAX set as it was when the run began, but {name} is {now!r} where the run has "
+                f"{before[name]!r}; call jax.config.update({name!r}, {before[name]!r}) first"
+            )
 
 
 def _check_positions(target: Target, position: trees.PyTree) -> None:
@@ -105,12 +116,15 @@ def _check_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Non
             raise ValueError("target_or_sampler must be the sampler that began this run, got a target alone; build the sampler again")
         given = Given.from_sampler(target_or_sampler, settings.warmup)
         differing = [name for name, value in given.to_json().items() if value != plan.to_json()[name]]
+        wrong = "target_or_sampler must be the sampler that began this run, but its"
+        if differing == ["numbers"]:
+            raise ValueError(
+                f"{wrong} numbers are others: the mass, or what its gradient and test know of the target beforehand, which another "
+                "prior or other data change; pass the same one"
+            )
         if differing:
             name = differing[0]
-            raise ValueError(
-                f"target_or_sampler must be the sampler that began this run, but its {name} is {given.to_json()[name]} where the run has "
-                f"{plan.to_json()[name]}; pass the same one"
-            )
+            raise ValueError(f"{wrong} {name} is {given.to_json()[name]} where the run has {plan.to_json()[name]}; pass the same one")
     elif isinstance(target_or_sampler, Sampler):
         raise ValueError(
             "target_or_sampler must be the target that began this run, got a sampler; the run planned its own: pass the target"
@@ -128,8 +142,10 @@ def _built(target_or_sampler: Any, plan: Any, checkpoint: Checkpoint, position: 
     return plan.build(target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), known)
 
 
-def _restore(store: ZarrStore, target_or_sampler: Any, description: Description, init: trees.PyTree) -> tuple[engine.Reached, list[str]]:
-    """Where the last good checkpoint was, before any damage, and what was found wrong."""
+def _restore(
+    store: ZarrStore, target_or_sampler: Any, description: Description, init: trees.PyTree
+) -> tuple[engine.Reached, Checkpoint, list[str]]:
+    """Where the last good checkpoint was, before any damage, itself, and what was found wrong."""
     damages = _damage(store)
     problems = [f"damaged draws: {reason}; they are made again" for _, reason in damages.values()]
     # damage in the record of the warm-up sends only a run that is still there back; later draws do not depend on it
@@ -148,7 +164,7 @@ def _restore(store: ZarrStore, target_or_sampler: Any, description: Description,
         store.clear_damage(group)
     position = _position(target_of(target_or_sampler), description, init)
     sampler = _built(target_or_sampler, description.plan, checkpoint, position)
-    return engine.restore(checkpoint, _form(sampler, description, position)), problems
+    return engine.restore(checkpoint, _form(sampler, description, position)), checkpoint, problems
 
 
 def _position(target: Target, description: Description, init: trees.PyTree) -> trees.PyTree:
@@ -193,14 +209,43 @@ def _remember(sampler: Sampler, positions: trees.PyTree) -> Any:
     return jax.vmap(lambda position: sampler.acceptance.remember(sampler.target, position))(positions)
 
 
-def _has_same_energy(reached: engine.Reached) -> bool:
-    """Whether the target gives the saved positions the energy that it gave them before."""
-    sampler, states = reached.sampler, reached.warmup.states
-    if not sampler.acceptance.uses_work:
-        return True
-    energy = jax.jit(jax.vmap(sampler.acceptance.energy))
-    before, now = np.asarray(energy(states.memory)), np.asarray(energy(_remember(sampler, states.position)))
-    return bool(np.all(np.abs(before - now) <= SAME_ENERGY * (1.0 + np.abs(before))))
+def _unlike(reached: engine.Reached, checkpoint: Checkpoint) -> list[str]:
+    """A sentence for each part of the target that is not what it was when the checkpoint was made, or cannot be compared."""
+    target, positions = reached.sampler.target, reached.warmup.states.position
+    parts = unlike_parts(checkpoint.arrays, target, positions)
+    if parts is None:
+        return _unlike_energy(reached)
+    sentences = []
+    for part, difference in parts.items():
+        if np.isnan(difference):
+            sentences.append(
+                f"the target's {part} could not be compared with that of the run, because it is nowhere finite around the saved positions"
+            )
+        elif part == "domain":
+            sentences.append(f"{OTHER_TARGET}: its domain holds other positions than it did, {MIXES}")
+        else:
+            by = f" (by up to {difference:.3g})" if np.isfinite(difference) else ""
+            sentences.append(f"{OTHER_TARGET}: its {part} around the saved positions is not what it was{by}, {MIXES}")
+    return sentences
+
+
+def _unlike_energy(reached: engine.Reached) -> list[str]:
+    """The same for a checkpoint of an earlier version, which has nothing to compare but what the test remembers."""
+    acceptance, states = reached.sampler.acceptance, reached.warmup.states
+    energy = jax.jit(jax.vmap(acceptance.energy))
+    before, now = energy(states.memory), energy(_remember(reached.sampler, states.position))
+    if not jax.tree.leaves(before):
+        return [
+            "the target could not be compared with the one that began the run, which an earlier version of amagold stored without "
+            "anything to know it by; make sure that it is the same, with the same prior and domain"
+        ]
+    before, now = np.asarray(before), np.asarray(now)
+    if not np.all(np.abs(before - now) <= SAME_ENERGY * (1.0 + np.abs(before))):
+        return [f"{OTHER_TARGET}: its energy at the saved positions is not the saved one, {MIXES}"]
+    return [
+        "the target was compared with the one that began the run by its energy alone, because an earlier version of amagold stored "
+        "the run; make sure that it is the same, with the same prior and domain"
+    ]
 
 
 def _remember_again(reached: engine.Reached) -> engine.Reached:

@@ -1,24 +1,26 @@
 """`amagold.sample`: one call from a posterior to draws."""
 
-import importlib
 import shutil
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from amagold import trees
+from amagold.arviz import arviz_stats
 from amagold.run.chains import start_chains
 from amagold.sampling import engine
 from amagold.sampling.advice import advice_on, warn
 from amagold.sampling.columns import layout
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.jax_context import usual_jax
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
-from amagold.sampling.provenance import fingerprint, versions
+from amagold.sampling.provenance import fingerprint, jax_settings, versions
 from amagold.sampling.recipe import save_recipe
 from amagold.sampling.recorder import MemoryRecorder, Recorder, StoreRecorder
 from amagold.sampling.result import Run
@@ -79,8 +81,8 @@ def sample(
     path = check_path(store)
     check_max_time(max_time)
     # what the results are looked at with takes a second to load, which the compiler's time hides
-    threading.Thread(target=importlib.import_module, args=("arviz_stats",), daemon=True).start()
-    with Stopper(max_time) as stopper:
+    threading.Thread(target=arviz_stats, daemon=True).start()
+    with Stopper(max_time) as stopper, usual_jax():
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
             say(prepared.plan, progress)
@@ -99,20 +101,32 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
     finally:
         display.close()
         recorder.close()
-    if isinstance(recorder, StoreRecorder):
-        groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
-    else:
-        assert isinstance(recorder, MemoryRecorder)
-        groups, attributes, path = recorder.datasets(), recorder.attributes, None
-    sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
-    sentences += prepared.advice
-    sentences += advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work)
+    with warnings.catch_warnings():
+        # from here on draws can be lost: what other libraries have to say must not become an error
+        warnings.simplefilter("ignore")
+        if isinstance(recorder, StoreRecorder):
+            groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
+        else:
+            assert isinstance(recorder, MemoryRecorder)
+            groups, attributes, path = recorder.datasets(), recorder.attributes, None
+        sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
+        sentences += prepared.advice
+        sentences += _checked(groups, prepared.sampler.acceptance.uses_work)
     asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if asked and 0 < settings.num_warmup < adapt.FEWEST:
         remedy = f"give at least {adapt.FEWEST}"
         sentences.append(f"num_warmup = {settings.num_warmup} is too few to adapt anything, so step size and mass were kept; {remedy}")
+    run = Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
     warn(sentences, depth=2)
-    return Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
+    return run
+
+
+def _checked(groups: dict[str, Any], has_test: bool) -> list[str]:
+    """Advice on finished draws, which stay whatever goes wrong with it."""
+    try:
+        return advice_on(groups["posterior"], groups["sample_stats"], has_test)
+    except Exception as reason:
+        return [f"the draws were made but could not be checked ({type(reason).__name__}: {reason}); look at run.posterior yourself"]
 
 
 def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dict[str, Any]:
@@ -124,8 +138,9 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "label": prepared.sampler.label,
         "settings": settings.to_json(),
         "versions": versions(),
+        "jax_settings": jax_settings(),
         "seed": settings.seed,
-        "data_fingerprint": fingerprint(target),
+        "data_fingerprint": None,
         "num_examples": target.num_examples if isinstance(target, Posterior) else None,
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
@@ -147,6 +162,8 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         recorder = MemoryRecorder(groups, settings.num_chains)
         recorder.note(**known)
         return recorder
+    # all data are read for it, so only where a later process has to know them again
+    known["data_fingerprint"] = fingerprint(prepared.sampler.target)
     lengths = {group: settings.num_warmup if group.startswith("warmup") else settings.num_samples for group in groups}
     # made under another name and moved when it is whole: a run is there with its first checkpoint, or not at all
     remove_abandoned(path)

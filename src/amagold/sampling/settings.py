@@ -51,6 +51,12 @@ class Settings:
         return cls(**{**stored, "warmup": Warmup(**warmup)})
 
 
+def check_assertions(name: str) -> None:
+    """Raise where Python leaves assertions out: Zarr does work inside them, and cannot open what it has written."""
+    if not __debug__:
+        raise ValueError(f"{name} cannot be used under python -O or -OO, which Zarr does not bear; run Python without the flag")
+
+
 def check_path(store: Any) -> Path | None:
     """The folder of a new run; raises when something is there already."""
     if store is None:
@@ -59,6 +65,7 @@ def check_path(store: Any) -> Path | None:
         path = Path(store)
     except TypeError:
         raise ValueError(f"store must be the path of a folder to make, or None, got {store!r}") from None
+    check_assertions("store")
     if path.exists():
         raise ValueError(
             f"store must be a new path, but {str(path)!r} exists already; go on with amagold.resume({str(path)!r}, ...), or give "

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from amagold import trees
 from amagold.target import checks
@@ -41,4 +42,4 @@ class Density:
         return False
 
     def is_inside(self, position: trees.PyTree) -> jax.Array:
-        return jnp.bool_(True) if self.domain is None else self.domain(position)
+        return jnp.asarray(np.True_) if self.domain is None else self.domain(position)

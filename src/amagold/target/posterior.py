@@ -47,15 +47,19 @@ class Posterior:
     def num_examples(self) -> int:
         return jax.tree.leaves(self.data)[0].shape[0]
 
+    @property
+    def example(self) -> trees.PyTree:
+        """The form of one example: shapes and types alone."""
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data)
+
     def log_likelihoods(self, position: trees.PyTree, rows: trees.PyTree) -> jax.Array:
         """One log likelihood for each of the rows."""
         return jax.vmap(self.log_likelihood, in_axes=(None, 0))(position, rows)
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
-        example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data)
         remedy = "it is called with one example (one row of each data array), so return the log likelihood of that one alone"
-        checks.returns_one_number("log_likelihood", self.log_likelihood, position, example, remedy=remedy)
+        checks.returns_one_number("log_likelihood", self.log_likelihood, position, self.example, remedy=remedy)
         checks.returns_one_number("log_prior", self.log_prior, position, remedy="sum over the parameters with jnp.sum")
         checks.position_is_usable(self, position)
 
@@ -66,7 +70,7 @@ class Posterior:
         return is_concave and bool(getattr(self.log_prior, "is_log_concave", False))
 
     def is_inside(self, position: trees.PyTree) -> jax.Array:
-        return jnp.bool_(True) if self.domain is None else self.domain(position)
+        return jnp.asarray(np.True_) if self.domain is None else self.domain(position)
 
 
 def with_data(target: object, who: str, instead: str) -> Posterior:

@@ -4,6 +4,8 @@ Momenta are kept standardised, p = W r, so that they are N(0, I) for every mass;
 a kick pushes the momentum by eps W g. `force` is W, `velocity` is W^T and `unwhiten` is its inverse W^-T.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,12 +103,19 @@ def as_mass(mass: trees.PyTree) -> Mass:
     leaves = jax.tree.leaves(mass)
     if len(leaves) == 1 and np.ndim(leaves[0]) == 0 and jax.tree.structure(mass) == jax.tree.structure(0.0):
         checks.number("mass", mass, above=0.0, remedy="give the variance of the momentum")
-        return ScalarMass(1.0 / jnp.sqrt(jnp.asarray(mass, jnp.float32)))
+        return ScalarMass(_inverse_root(mass))
     if len(leaves) == 1 and np.ndim(leaves[0]) == 2 and np.shape(leaves[0])[0] == np.shape(leaves[0])[1]:
         return _dense(leaves[0])
     if trees.is_concrete(mass) and not all(np.all(np.isfinite(leaf)) and np.all(np.asarray(leaf) > 0) for leaf in leaves):
         raise ValueError("mass must be positive everywhere, got a value that is zero, negative or not finite; give positive variances")
-    return DiagonalMass(jax.tree.map(lambda leaf: 1.0 / jnp.sqrt(jnp.asarray(leaf, jnp.float32)), mass))
+    return DiagonalMass(jax.tree.map(_inverse_root, mass))
+
+
+def _inverse_root(variance: Any) -> jax.Array:
+    """sigma^-1 from sigma^2; of known numbers by NumPy, which compiles nothing."""
+    if not trees.is_concrete(variance):
+        return 1.0 / jnp.sqrt(jnp.asarray(variance, jnp.float32))
+    return jax.device_put(np.float32(1.0) / np.sqrt(np.asarray(variance, np.float32)))
 
 
 def _dense(matrix: trees.PyTree) -> DenseMass:
