@@ -15,6 +15,7 @@ from amagold.sampling.advice import advice_on, warn
 from amagold.sampling.columns import layout
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
+from amagold.sampling.labels import check_label
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
@@ -100,7 +101,7 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
         display.close()
         recorder.close()
     if isinstance(recorder, StoreRecorder):
-        groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
+        groups, attributes, path = open_groups(recorder.store), recorder.store.attributes, recorder.path
     else:
         assert isinstance(recorder, MemoryRecorder)
         groups, attributes, path = recorder.datasets(), recorder.attributes, None
@@ -146,6 +147,7 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         recorder = MemoryRecorder(groups, settings.num_chains)
         recorder.note(**known)
         return recorder
+    check_label(known["label"])
     lengths = {group: settings.num_warmup if group.startswith("warmup") else settings.num_samples for group in groups}
     # made under another name and moved when it is whole: a run is there with its first checkpoint, or not at all
     remove_abandoned(path)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from amagold.store.files import as_path
 from amagold.target import checks
 from amagold.warmup.settings import SgdBurnIn, Warmup
 
@@ -55,10 +56,7 @@ def check_path(store: Any) -> Path | None:
     """The folder of a new run; raises when something is there already."""
     if store is None:
         return None
-    try:
-        path = Path(store)
-    except TypeError:
-        raise ValueError(f"store must be the path of a folder to make, or None, got {store!r}") from None
+    path = as_path("store", store, "give the path of a folder to make, or None")
     if path.exists():
         raise ValueError(
             f"store must be a new path, but {str(path)!r} exists already; go on with amagold.resume({str(path)!r}, ...), or give "
