@@ -61,8 +61,9 @@ def edit(store, change):
         file.write_text(json.dumps(seal(document, **facts) if is_whole else document))
 
 
-V2 = {"zarr_format": 2, "shape": [2, 50, 2], "chunks": [2, 50, 2], "dtype": "|O", "fill_value": None, "order": "C",
-      "filters": [{"id": "pickle", "protocol": 5}], "compressor": None}  # fmt: skip
+# Zarr takes such an array for one of texts, and lets the last filter decode first
+V2 = {"zarr_format": 2, "shape": [2, 50, 2], "chunks": [2, 50, 2], "dtype": "|O", "fill_value": "", "order": "C",
+      "filters": [{"id": "vlen-utf8"}, {"id": "pickle", "protocol": 5}], "compressor": None}  # fmt: skip
 EDITS = {
     "no settings": lambda root, facts, arrays: facts.pop("settings"),
     "an extra setting": lambda root, facts, arrays: facts["settings"].update(more=1),
@@ -170,8 +171,7 @@ class Trap:
 
 def with_a_pickle_filter(folder):
     """The array as Zarr's format 2 with a filter that unpickles its chunk, which numcodecs before 0.16.6 obeys."""
-    shutil.rmtree(folder)
-    folder.mkdir()
+    (folder / "zarr.json").unlink()
     (folder / ".zarray").write_text(json.dumps(V2))
     for name in ("0.0.0", "0.0", "0"):
         (folder / name).write_bytes(pickle.dumps(Trap()))
@@ -179,7 +179,7 @@ def with_a_pickle_filter(folder):
 
 @pytest.mark.parametrize("array", ["posterior/x", "sample_stats/energy", "posterior/chain", "posterior/draw", "posterior/x_dim_0"])
 def test_no_array_of_a_stranger_is_decoded(store, array, draws, monkeypatch):
-    """Codecs are not even looked up: with numcodecs before 0.16.6 a look was enough."""
+    """Codecs are not even looked up; with numcodecs before 0.16.6 this one was found, and ran what it decoded."""
     monkeypatch.chdir(store.parent)
     monkeypatch.setattr("numcodecs.registry.get_codec", lambda *arguments: pytest.fail("a codec was looked up"))
     with_a_pickle_filter(store / array)
