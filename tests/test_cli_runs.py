@@ -157,7 +157,10 @@ def test_odd_paths_are_named_and_not_obeyed(capsys, path):
 
 
 def test_a_picture_has_a_place_before_the_run_is_read(logistic_run, capsys, tmp_path):
-    for picture, sentence in ((tmp_path / "no" / "run.png", "must lie in a folder that exists"), ("a\0b.png", "without null characters")):
+    for picture, sentence in (
+        (tmp_path / "no" / "run.png", "must lie in a folder that exists"),
+        ("a\0b.png", "no path has null characters"),
+    ):
         assert main(["report", str(logistic_run), "--picture", str(picture)]) == 2
         assert "picture must" in (said := capsys.readouterr().err)
         assert sentence in said

@@ -100,7 +100,7 @@ def test_netcdf_of_a_stored_run(tmp_path):
 def test_a_netcdf_file_needs_a_folder(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     run = sampled({"x": np.zeros(2)})
-    with pytest.raises(ValueError, match=r"path must be a (file in a folder that exists|path without null characters), got"):
+    with pytest.raises(ValueError, match=r"path must be a file (in a folder that exists|to write), got"):
         run.to_netcdf(name)
     assert not list(tmp_path.iterdir())
 

@@ -382,7 +382,7 @@ def test_null_characters_in_paths(path):
         amagold.load(path)
     with pytest.raises(ValueError, match="path must be the folder of a stored run"):
         amagold.resume(path, SAMPLER, progress=False)
-    with pytest.raises(ValueError, match="store must be a path"):
+    with pytest.raises(ValueError, match="store must be the path of a folder to make, or None, got"):
         amagold.sample(SAMPLER, init={"x": np.zeros(2)}, store=path, progress=False)
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end_quietly() -> int:
-    """Nobody reads any more, as in `amagold report RUN | head -1`: end as other tools do that the signal ends."""
+    """Nobody reads any more, as in `amagold report RUN | head -1`: end as other tools do."""
     # what is left in the buffer must not be written when Python ends
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE

@@ -29,8 +29,9 @@ def run(path: str, picture: str | None = None) -> None:
 
 def check_picture(picture: str) -> None:
     """Raise before the work begins when there would be no place for the picture."""
-    path = as_path("picture", picture, "give a file that ends in .png")
+    path = as_path("picture", picture, "a file that ends in .png")
     if path.suffix != ".png":
         raise ValueError(f"picture must be a file that ends in .png, got {picture!r}")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"picture must lie in a folder that exists, but {str(path.absolute().parent)!r} does not; make it first")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"picture must lie in a folder that exists, but {str(folder)!r} does not; make it first")

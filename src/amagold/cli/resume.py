@@ -44,12 +44,14 @@ def named(reference: str) -> Any:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     if not all(part.isidentifier() for part in module_name.split(".")):
-        raise ValueError(f"target must be MODULE:NAME with the module's full name, got {reference!r}; for model.py give model:{name}")
+        wrong = f"target must be MODULE:NAME with the module's full name, got {reference!r}"
+        raise ValueError(f"{wrong}; for model.py give model:{name}")
     try:
         module = importlib.import_module(module_name)
     except Exception as reason:  # whatever the user's own code raises
         detail = str(reason) if isinstance(reason, ImportError) else _told(reason)
-        raise ValueError(f"target must name a module that can be imported, got {module_name!r} ({detail})") from None
+        wrong = f"target must name a module that can be imported, got {module_name!r}"
+        raise ValueError(f"{wrong} ({detail})") from None
     try:
         found = getattr(module, name)
     except AttributeError:
@@ -57,7 +59,8 @@ def named(reference: str) -> Any:
     try:
         return found() if callable(found) else found
     except Exception as reason:
-        raise ValueError(f"target must make a target or a sampler, but {reference!r} raised {_told(reason)}; mend it first") from None
+        wrong = f"target must make a target or a sampler, but {reference!r} raised {_told(reason)}"
+        raise ValueError(f"{wrong}; mend it first") from None
 
 
 def _told(reason: Exception) -> str:

@@ -25,6 +25,13 @@ from amagold.warmup.plan import Plan
 TIMES = ("warmup_time", "sampling_time", "compile_time")
 OPTIONAL = {"step_size", "energy", "energy_error"}  # statistics that not every sampler has
 STOPPED = (None, "interrupted", "out of time")
+FACTS = {
+    "is_complete": bool,
+    "versions": dict,
+    "gradients_per_step": int,
+    "num_examples": int | None,
+    "data_fingerprint": str | None,
+}
 
 
 class Description(NamedTuple):
@@ -39,12 +46,13 @@ def open_store(path: Any, *, read_only: bool = False) -> tuple[ZarrStore, Descri
     """The arrays of a run and its description; raises one sentence when there is none, or it cannot be trusted."""
     remedy = "make one with amagold.sample(..., store=...)"
     try:
-        folder = as_path("path", path, remedy)
+        folder = as_path("path", path, "a folder")
         is_run = any(file.is_file() for file in places(folder))
     except (ValueError, OSError):
         is_run = False
     if not is_run:
-        raise ValueError(f"path must be the folder of a stored run, but {str(path)!r} is not one; {remedy}")
+        named = f"path must be the folder of a stored run, but {str(path)!r} is not one"
+        raise ValueError(f"{named}; {remedy}")
     with _one_sentence(path):
         store = ZarrStore(Path(path), read_only=read_only)
         return store, _describe(store)
@@ -54,7 +62,7 @@ def open_store(path: Any, *, read_only: bool = False) -> tuple[ZarrStore, Descri
 def _one_sentence(path: Any) -> Iterator[None]:
     try:
         yield
-    except (*UNUSABLE, ArithmeticError) as reason:
+    except UNUSABLE as reason:
         named = f"{type(reason).__name__}: {reason}"
         detail = printable(str(reason) if isinstance(reason, ValueError) else named)
         raise ValueError(
@@ -112,8 +120,7 @@ def _check_texts(content: Any) -> None:
 
 
 def _check_facts(attributes: dict[str, Any], settings: Settings) -> None:
-    kinds = {"is_complete": bool, "versions": dict, "gradients_per_step": int, "num_examples": int | None, "data_fingerprint": str | None}
-    for name, kind in kinds.items():
+    for name, kind in FACTS.items():
         if not _is_of(attributes[name], kind):
             raise TypeError(f"{name} must be of type {getattr(kind, '__name__', kind)}")
     for name in TIMES:
@@ -132,23 +139,23 @@ def _check_facts(attributes: dict[str, Any], settings: Settings) -> None:
 
 def _check_groups(store: ZarrStore, settings: Settings, position: trees.PyTree) -> None:
     """Raise unless the arrays are those of a run with these settings."""
-    wanted = {"posterior", "sample_stats", "warmup_sample_stats"} | ({"warmup_posterior"} if settings.warmup.keep else set())
+    wanted = {"posterior", "sample_stats", "warmup_sample_stats"}
+    wanted |= {"warmup_posterior"} if settings.warmup.keep else set()
     if set(store.groups) != wanted:
         raise ValueError(f"its groups are {store.groups} where {sorted(wanted)} belong")
     for name in store.groups:
         group = store.group(name)
         room = settings.num_warmup if name.startswith("warmup") else settings.num_samples
         if (group.num_chains, group.room) != (settings.num_chains, room):
-            raise ValueError(
-                f"{name} has room for {group.num_chains} chains of {group.room} draws where {settings.num_chains} of {room} belong"
-            )
+            wrong = f"{name} has room for {group.num_chains} chains of {group.room} draws"
+            raise ValueError(f"{wrong}, but the settings say {settings.num_chains} of {room}")
         found = {array: (column.shape, column.dtype) for array, column in group.columns.items()}
         if name.endswith("sample_stats"):
             statistics = WARMUP_STATISTICS if name.startswith("warmup") else STATISTICS
             known = {array: ((), dtype) for array, dtype in statistics.items()}
             if not found.items() <= known.items() or not known.keys() - OPTIONAL <= found.keys():
                 raise ValueError(f"{name} holds other statistics than amagold's")
-        elif position is not None and found != {array: variable[:2] for array, variable in describe(position).items()}:
+            continue
+        known = found if position is None else {array: known[:2] for array, known in describe(position).items()}
+        if not found or found != known:
             raise ValueError(f"{name} holds other arrays than its positions")
-        elif not found:
-            raise ValueError(f"{name} holds nothing")

@@ -5,13 +5,14 @@ from typing import Any
 
 MIXED = "mixed: resumed with another target"
 # of an approximate test: its name, its error parameter, and what else it says of itself
-PATTERN = re.compile(rf"exact|biased|approximate \([a-z][\w ]*, [a-z][\w ]* [0-9][0-9.e+-]*(, [a-z][\w ]*)*\)|{MIXED}", re.ASCII)
+APPROXIMATE = r"approximate \([a-z][\w ]*, [a-z][\w ]* [0-9][0-9.e+-]*(, [a-z][\w ]*)*\)"
+PATTERN = re.compile(rf"exact|biased|{APPROXIMATE}|{MIXED}", re.ASCII)
 
 
 def check_label(label: Any) -> None:
     """Raise unless it is a label of the contract of acceptance tests, or that of a spoilt run."""
     if not isinstance(label, str) or PATTERN.fullmatch(label) is None:
         raise ValueError(
-            f"label must be 'exact', 'biased', or 'approximate (NAME, PARAMETER NUMBER)' with the error parameter of the test, got "
-            f"{label!r}; give the test one of these"
+            "label must be 'exact', 'biased', or 'approximate (NAME, PARAMETER NUMBER)' with the error "
+            f"parameter of the test, got {label!r}; give the test one of these"
         )

@@ -32,5 +32,7 @@ def load_recipe(folder: Path) -> Target | None:
         return target
     # the builders say what is wrong with settings of any type, each in its own way
     except (DamagedError, OSError, MemoryError, *UNUSABLE) as reason:
-        detail = str(reason) if isinstance(reason, (DamagedError, ValueError)) else f"{type(reason).__name__}: {reason}"
-        raise ValueError(f"path must hold the model of the run, but {str(file)!r} is damaged: {detail}; name it with --target") from None
+        is_told = isinstance(reason, (DamagedError, ValueError))
+        detail = str(reason) if is_told else f"{type(reason).__name__}: {reason}"
+        wrong = f"path must hold the model of the run, but {str(file)!r} is damaged: {detail}"
+        raise ValueError(f"{wrong}; name it with --target") from None

@@ -101,9 +101,10 @@ class Run:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write all groups to one netCDF file."""
-        place = as_path("path", path, "give the file to write")
+        place = as_path("path", path, "a file to write")
         if not place.absolute().parent.is_dir() or place.is_dir():
-            raise ValueError(f"path must be a file in a folder that exists, got {str(place)!r}; make the folder first, or name a file")
+            remedy = "make the folder first, or name a file"
+            raise ValueError(f"path must be a file in a folder that exists, got {str(place)!r}; {remedy}")
         try:
             import h5netcdf  # noqa: F401
         except ImportError:

@@ -56,7 +56,7 @@ def check_path(store: Any) -> Path | None:
     """The folder of a new run; raises when something is there already."""
     if store is None:
         return None
-    path = as_path("store", store, "give the path of a folder to make, or None")
+    path = as_path("store", store, "the path of a folder to make, or None")
     if path.exists():
         raise ValueError(
             f"store must be a new path, but {str(path)!r} exists already; go on with amagold.resume({str(path)!r}, ...), or give "

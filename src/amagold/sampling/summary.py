@@ -1,4 +1,4 @@
-"""ArviZ's summary in bounded memory: some parameters at a time, and of very many draws every so many."""
+"""ArviZ's summary in bounded memory: some parameters at a time, of very many draws every so many."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +9,7 @@ MOST_DRAWS = 10**6  # of all chains together, that ArviZ is given of one paramet
 FEWEST_DRAWS = 10  # of one chain, without which there is no R-hat
 MOST_VALUES = 10**7  # numbers in memory at a time
 SAMPLE_DIMS = ("chain", "draw")
+SELECTION = ("group", "var_names", "filter_vars")  # options that choose among the draws
 RAW: dict[str, Any] = {"fmt": "xarray", "round_to": "none"}
 
 
@@ -26,7 +27,8 @@ def summarise(tree: Any, *, fmt: str = "wide", round_to: Any = 2, **options: Any
         return summary(tree, fmt=fmt, round_to=round_to, **options), 1
     num_chains, num_draws = (dataset.sizes[name] for name in SAMPLE_DIMS)
     stride = max(1, min(-(-num_chains * num_draws // MOST_DRAWS), num_draws // FEWEST_DRAWS))
-    table: Any = _merged({name: _of_variable(variable, stride, rest) for name, variable in dataset.data_vars.items() if variable.size})
+    variables = {name: variable for name, variable in dataset.data_vars.items() if variable.size}
+    table: Any = _merged({name: _of_variable(each, stride, rest) for name, each in variables.items()})
     if fmt == "wide":
         table = dataset_to_dataframe(table, sample_dims=["summary"]).T
     elif fmt == "long":
@@ -37,13 +39,13 @@ def summarise(tree: Any, *, fmt: str = "wide", round_to: Any = 2, **options: Any
     return table if round_to in (None, "None", "none") else table.round(round_to), stride
 
 
-def _chosen(tree: Any, group: str = "posterior", coords: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
+def _chosen(tree: Any, coords: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
     """The draws that are asked for, not read yet, and the options that are left."""
     from arviz_base import extract
 
-    selection = {name: options.pop(name) for name in ("var_names", "filter_vars") if name in options}
+    asked = {name: options.pop(name) for name in SELECTION if name in options}
     dims = options.get("sample_dims") or list(SAMPLE_DIMS)
-    dataset = extract(tree, group=group, sample_dims=dims, combined=False, keep_dataset=True, **selection)
+    dataset = extract(tree, sample_dims=dims, combined=False, keep_dataset=True, **asked)
     return (dataset if coords is None else dataset.sel(coords)), options
 
 
@@ -59,14 +61,16 @@ def _of_variable(variable: Any, stride: int, options: dict[str, Any]) -> Any:
 
     thinned = variable.isel(draw=slice(None, None, stride))
     axes = variable.dims[2:]
+    num_draws = thinned.sizes["chain"] * thinned.sizes["draw"]
     found: Any = None
-    for block in _blocks(variable.shape[2:], max(1, MOST_VALUES // (thinned.sizes["chain"] * thinned.sizes["draw"]))):
+    for block in _blocks(variable.shape[2:], max(1, MOST_VALUES // num_draws)):
         place = dict(zip(axes, block, strict=True))
         table: Any = summary(_merged({"part": thinned.isel(place)}), **options, **RAW)
         part = table["part"].transpose("summary", *axes)
         if found is None:
             empty = np.zeros((part.sizes["summary"], *variable.shape[2:]))
-            found = variable.isel(chain=0, draw=0, drop=True).expand_dims(summary=part["summary"].values).copy(data=empty)
+            one = variable.isel(chain=0, draw=0, drop=True)
+            found = one.expand_dims(summary=part["summary"].values).copy(data=empty)
         found[{"summary": slice(None), **place}] = part.values
     if stride > 1 and "mean" in found["summary"]:
         _put_moments(found, variable, bool(options.get("skipna")))
@@ -83,7 +87,7 @@ def _put_moments(found: Any, variable: Any, skipna: bool) -> None:
         num_new = is_used.sum(axis=(0, 1))
         new_mean = np.where(is_used, values, 0.0).sum(axis=(0, 1)) / np.maximum(num_new, 1)
         new_squares = (np.where(is_used, values - new_mean, 0.0) ** 2).sum(axis=(0, 1))
-        # two blocks of n and m draws, with means a and b: n m / (n + m) (b - a)^2 joins their sums of squares
+        # sums of squares of n and m draws with means a and b are joined by n m / (n + m) (b - a)^2
         total, shift = np.maximum(count + num_new, 1), new_mean - mean
         squares += new_squares + shift**2 * count * num_new / total
         mean += shift * num_new / total

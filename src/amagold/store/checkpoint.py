@@ -20,7 +20,8 @@ NUM_KEPT = 2  # the newest ones; the first of all and the one at the first draw 
 PHASES = ("warmup", "sampling")
 NAME = re.compile(r"(\d+)-(warmup|sampling)-\d+\.checkpoint", re.ASCII)
 # numbers that the rest of a run depends on
-NOTES = {"warmup_done": int, "num_steps": int, "warmup_seconds": float, "sampling_seconds": float, "compile_seconds": float}
+SECONDS = ("warmup_seconds", "sampling_seconds", "compile_seconds")
+NOTES = {"warmup_done": int, "num_steps": int} | dict.fromkeys(SECONDS, float)
 
 
 class DamagedError(Exception):
@@ -86,14 +87,14 @@ def decode(content: bytes) -> Checkpoint:
             arrays[entry["name"]] = np.frombuffer(numbers[start:stop], kind).reshape(shape)
             start = stop
         return Checkpoint(header["phase"], header["done"], arrays, header["notes"])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as reason:
         raise DamagedError(f"it cannot be read ({type(reason).__name__}: {reason})") from None
 
 
 def _dtype(name: str) -> np.dtype:
     """A type of plain numbers, those of machine learning among them."""
     found = np.dtype(name)
-    if found.hasobject or found.fields is not None or found.subdtype is not None or found.name != name:
+    if found.hasobject or found.fields is not None or found.subdtype or found.name != name:
         raise DamagedError(f"it has an array of {name!r}")
     return found
 
@@ -115,7 +116,8 @@ class CheckpointFolder:
         self.folder = folder
 
     def files(self) -> list[Path]:
-        return sorted(path for path in self.folder.glob("*.checkpoint") if NAME.fullmatch(path.name))
+        found = self.folder.glob("*.checkpoint")
+        return sorted(path for path in found if NAME.fullmatch(path.name))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a new one, then remove those that are no longer needed."""

@@ -1,7 +1,8 @@
 """One chunk of an array as the bytes of its file: Blosc's LZ4, then a CRC-32C. Nothing else is decoded.
 
-Blosc's header has 16 bytes: version, version of the format, flags, size of an item, and as 32-bit numbers the size of the
-content, of a block, and of the whole. It is compared with what the array's shape says before anything is decompressed.
+Blosc's header has 16 bytes: version, version of the format, flags, size of an item, and as 32-bit
+numbers the size of the content, of a block, and of the whole. It is compared with what the array's
+shape says before anything is decompressed.
 """
 
 import struct
@@ -14,9 +15,10 @@ from amagold.store.files import read_whole
 
 HEADER = struct.Struct("<BBBBIII")
 CHECKSUM = struct.Struct("<I")
-OVERHEAD = HEADER.size + CHECKSUM.size  # Blosc copies what it cannot make smaller, behind its header
+# Blosc copies what it cannot make smaller, behind its header
+OVERHEAD = HEADER.size + CHECKSUM.size
 MOST_BYTES = 2**31 - 1 - HEADER.size  # that Blosc takes at once
-BLOSC_VERSION, LZ4, LZ4_VERSION = 2, 1, 1
+OURS = (2, 1, 1)  # version of Blosc's format, version of LZ4's, and the number of LZ4 in the flags
 UNWRITTEN_FLAGS = 0b1100  # bits are never shuffled here, and one flag is nobody's
 
 
@@ -34,23 +36,11 @@ def encode(values: np.ndarray) -> bytes:
 
 
 def decode(content: bytes, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The chunk back again; raises `DamagedChunkError` before a byte of anything else is decompressed."""
-    import google_crc32c
-
-    num_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    if not OVERHEAD <= len(content) <= num_bytes + OVERHEAD:
-        raise DamagedChunkError(f"it has {len(content)} bytes")
-    compressed = content[: -CHECKSUM.size]
-    if CHECKSUM.unpack(content[-CHECKSUM.size :])[0] != google_crc32c.value(compressed):
-        raise DamagedChunkError("its checksum does not match")
-    version, of_format, flags, item, size, block, whole = HEADER.unpack(compressed[: HEADER.size])
-    is_ours = (version, of_format, flags >> 5) == (BLOSC_VERSION, LZ4_VERSION, LZ4) and not flags & UNWRITTEN_FLAGS
-    if not is_ours or item != dtype.itemsize or whole != len(compressed):
-        raise DamagedChunkError("it is not compressed as amagold does")
-    if size != num_bytes or not 0 < block <= size:
-        raise DamagedChunkError(f"it says that it holds {size} bytes where {num_bytes} belong")
+    """The chunk back again; anything else raises `DamagedChunkError` before it is decompressed."""
+    _check(content, num_bytes(shape, dtype), dtype.itemsize)
     try:
-        values = np.frombuffer(_blosc(dtype.itemsize).decode(compressed), dtype.newbyteorder("<"))
+        found = _blosc(dtype.itemsize).decode(content[: -CHECKSUM.size])
+        values = np.frombuffer(found, dtype.newbyteorder("<"))
     except (RuntimeError, ValueError) as reason:
         raise DamagedChunkError(f"it cannot be decompressed ({reason})") from None
     if dtype.kind == "b" and values.view(np.uint8).max(initial=0) > 1:
@@ -60,15 +50,35 @@ def decode(content: bytes, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarra
 
 def read(file: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The chunk in a file; raises `DamagedChunkError`."""
-    num_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     try:
-        return decode(read_whole(file, num_bytes + OVERHEAD), shape, dtype)
+        return decode(read_whole(file, num_bytes(shape, dtype) + OVERHEAD), shape, dtype)
     except FileNotFoundError:
         raise DamagedChunkError("it is missing") from None
     except DamagedChunkError:
         raise
     except OSError as reason:
         raise DamagedChunkError(f"it cannot be read ({reason})") from None
+
+
+def num_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+
+
+def _check(content: bytes, expected: int, itemsize: int) -> None:
+    """Raise unless these are the bytes of a chunk that holds so many, and no bit of them differs."""
+    import google_crc32c
+
+    if not OVERHEAD <= len(content) <= expected + OVERHEAD:
+        raise DamagedChunkError(f"it has {len(content)} bytes")
+    compressed, checksum = content[: -CHECKSUM.size], content[-CHECKSUM.size :]
+    if CHECKSUM.unpack(checksum)[0] != google_crc32c.value(compressed):
+        raise DamagedChunkError("its checksum does not match")
+    version, of_lz4, flags, item, size, block, whole = HEADER.unpack(compressed[: HEADER.size])
+    is_ours = (version, of_lz4, flags >> 5) == OURS and not flags & UNWRITTEN_FLAGS
+    if not is_ours or item != itemsize or whole != len(compressed):
+        raise DamagedChunkError("it is not compressed as amagold does")
+    if size != expected or not 0 < block <= size:
+        raise DamagedChunkError(f"it says that it holds {size} bytes where {expected} belong")
 
 
 def _blosc(itemsize: int) -> Any:

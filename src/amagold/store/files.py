@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 
-def as_path(name: str, value: Any, remedy: str) -> Path:
+def as_path(name: str, value: Any, what: str) -> Path:
     """The path that an argument names; raises one sentence when it cannot be one."""
-    if not isinstance(value, (str, os.PathLike)):
-        raise ValueError(f"{name} must be a path, got {value!r}; {remedy}")
-    text = os.fspath(value)
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ValueError(f"{name} must be a path without null characters, got {text!r}; {remedy}")
+        why = "no path has null characters" if text and isinstance(text, str) else "give a path"
+        raise ValueError(f"{name} must be {what}, got {value!r}; {why}")
     return Path(text)
 
 
 def read_whole(path: Path, most_bytes: float = math.inf) -> bytes:
-    """The content of a file; raises `OSError` for a link, a folder, a pipe, or more than `most_bytes`."""
+    """The content of a file; raises `OSError` for a link, a folder, a pipe, or more bytes."""
     # without waiting, because a pipe has no end
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags | getattr(os, "O_CLOEXEC", 0)), "rb") as file:
@@ -56,7 +55,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool) -> None:
 
 
 def make_folders(inside: Path, path: Path) -> None:
-    """The folders of `path` below `inside`, which must be there: a folder that was moved away is not made anew."""
+    """The folders of `path` below `inside`, which must be there: it may have been moved away."""
     missing = []
     for folder in (path, *path.parents):
         if folder == inside or folder.is_dir():

@@ -1,7 +1,8 @@
 """The Zarr metadata of a run: every document that amagold writes is made here, from a few facts.
 
-What a store says is read the other way round: the facts are taken out, the documents made again, and compared. So an array
-of another format, with another type, codec, filter or attribute, is refused before a byte of it is decoded.
+What a store says is read the other way round: the facts are taken out, the documents made again,
+and compared. So an array of another format, with another type, codec, filter or attribute, is
+refused before a byte of it is decoded.
 """
 
 import math
@@ -18,19 +19,21 @@ LARGEST_CHUNK = 2**26  # bytes of several draws that are read at once; one draw 
 COORDINATE_CHUNK = 2**20  # numbers of a coordinate in one chunk
 GROUP = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
 
+Number = float | int | bool
+
 
 class Column(NamedTuple):
-    """A variable as it is laid out: its axes after chain and draw, its type, the draws in a chunk, and its fill value."""
+    """A variable as it is laid out."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # after chain and draw
     dtype: str
-    in_chunk: int
-    fill: float | int | bool
+    in_chunk: int  # draws
+    fill: Number  # where nothing is yet; of a constant, its value
     is_constant: bool
 
 
 class Group(NamedTuple):
-    """A group of variables with common draws: how many are committed, and how many there is room for."""
+    """Variables with common draws: how many are committed, and how many there is room for."""
 
     num_chains: int
     room: int
@@ -38,18 +41,18 @@ class Group(NamedTuple):
     columns: Mapping[str, Column]
 
 
-def lay_out(variables: Mapping[str, Variable], num_chains: int, room: int, chunk_bytes: int) -> Group:
-    """A new group, without draws, in chunks of about so many bytes."""
+def lay_out(variables: Mapping[str, Variable], num_chains: int, room: int, size: int) -> Group:
+    """A new group, without draws, in chunks of at most `size` bytes or of one draw."""
     columns = {}
-    for name, variable in variables.items():
-        in_chunk = max(1, min(max(1, room), chunk_bytes // _draw_bytes(variable.shape, variable.dtype, num_chains)))
-        columns[name] = Column(variable.shape, variable.dtype, in_chunk, _empty(variable.dtype), variable.is_constant)
+    for name, (shape, dtype, is_constant) in variables.items():
+        in_chunk = max(1, min(room, size // _draw_bytes(shape, dtype, num_chains)))
+        columns[name] = Column(shape, dtype, in_chunk, _empty(dtype), is_constant)
     return Group(num_chains, room, 0, columns)
 
 
 def documents(group: Group, length: int) -> dict[str, dict[str, Any]]:
     """The metadata of every array of a group, by name, with this many draws."""
-    found = {"chain": _coordinate("chain", group.num_chains, group.num_chains), "draw": _coordinate("draw", length, group.room)}
+    found = {}
     for name, column in group.columns.items():
         found[name] = _array(
             shape=(group.num_chains, length, *column.shape),
@@ -59,10 +62,9 @@ def documents(group: Group, length: int) -> dict[str, dict[str, Any]]:
             fill=column.fill,
             attributes={"constant": 1} if column.is_constant else {},
         )
-    for name, extent in coordinates(group).items():
-        if name not in ("chain", "draw"):
-            found[name] = _coordinate(name, extent, extent)
-    return found
+    # last, so that no variable can take the name of an axis
+    found |= {name: _coordinate(name, extent, extent) for name, extent in coordinates(group).items()}
+    return found | {"draw": _coordinate("draw", length, group.room)}
 
 
 def coordinates(group: Group) -> dict[str, int]:
@@ -84,15 +86,17 @@ def in_coordinate_chunk(extent: int) -> int:
 
 
 def read_group(name: str, room: Any, found: Mapping[str, Any]) -> Group:
-    """The facts of a group from the metadata of its arrays; raises `UnreadableError` unless all of it is what we write."""
+    """The facts of a group from its arrays' metadata; raises unless all of it is what we write."""
     num_chains, length = (_extents(f"{name}/{axis}", found[axis])[0] for axis in ("chain", "draw"))
     if type(room) is not int or not 0 <= length <= room or num_chains < 1:
         raise UnreadableError(f"{name} claims to be larger than it is")
-    columns = {array: _column(f"{name}/{array}", entry) for array, entry in found.items() if len(_axes(entry)) > 1}
+    drawn = {array: entry for array, entry in found.items() if _has_draws(entry)}
+    columns = {array: _column(f"{name}/{array}", entry) for array, entry in drawn.items()}
     group = Group(num_chains, room, length, columns)
     for array, column in columns.items():
         bound = MOST_BYTES if column.in_chunk == 1 else LARGEST_CHUNK
-        if not 1 <= column.in_chunk <= max(1, room) or column.in_chunk * _draw_bytes(column.shape, column.dtype, num_chains) > bound:
+        one_draw = _draw_bytes(column.shape, column.dtype, num_chains)
+        if not 1 <= column.in_chunk <= max(1, room) or column.in_chunk * one_draw > bound:
             raise UnreadableError(f"{name}/{array} has chunks of a size that amagold does not write")
     expected = documents(group, length)
     for array in sorted({*expected, *found}):
@@ -103,16 +107,18 @@ def read_group(name: str, room: Any, found: Mapping[str, Any]) -> Group:
     return group
 
 
-def _axes(entry: Any) -> list[Any]:
+def _has_draws(entry: Any) -> bool:
     axes = entry["dimension_names"]
     if not isinstance(axes, list):
         raise UnreadableError("an array's axes have no names")
-    return axes
+    return len(axes) > 1
 
 
 def _extents(name: str, entry: Any) -> list[int]:
     extents = entry["shape"]
-    if not isinstance(extents, list) or not extents or any(type(extent) is not int or extent < 0 for extent in extents):
+    if not isinstance(extents, list) or not extents:
+        raise UnreadableError(f"{name} has no shape")
+    if any(type(extent) is not int or extent < 0 for extent in extents):
         raise UnreadableError(f"{name} has no shape")
     return extents
 
@@ -131,7 +137,7 @@ def _column(name: str, entry: Any) -> Column:
     return Column(tuple(shape[2:]), dtype, in_chunk, fill, is_constant)
 
 
-def _constant(name: str, dtype: str, value: Any) -> float | int | bool:
+def _constant(name: str, dtype: str, value: Any) -> Number:
     """The one value of a column; raises unless it is of its type."""
     kind = np.dtype(dtype)
     if kind.kind == "f" and value == "NaN":
@@ -148,28 +154,36 @@ def _draw_bytes(shape: tuple[int, ...], dtype: str, num_chains: int) -> int:
     return num_chains * math.prod(max(1, axis) for axis in shape) * np.dtype(dtype).itemsize
 
 
-def _empty(dtype: str) -> float | int | bool:
+def _empty(dtype: str) -> Number:
     """What stands where nothing is yet."""
     return {"f": math.nan, "b": False}.get(np.dtype(dtype).kind, 0)
 
 
 def _coordinate(name: str, extent: int, room: int) -> dict[str, Any]:
-    return _array(shape=(extent,), dtype="int64", chunks=(in_coordinate_chunk(room),), names=(name,), fill=0, attributes={})
+    chunks = (in_coordinate_chunk(room),)
+    return _array(shape=(extent,), dtype="int64", chunks=chunks, names=(name,), fill=0, attributes={})
 
 
 def _array(
-    *, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...], names: tuple[str, ...], fill: Any, attributes: dict[str, Any]
+    *,
+    shape: tuple[int, ...],
+    dtype: str,
+    chunks: tuple[int, ...],
+    names: tuple[str, ...],
+    fill: Number,
+    attributes: dict[str, Any],
 ) -> dict[str, Any]:
-    itemsize = np.dtype(dtype).itemsize
-    order = {"configuration": {"endian": "little"}} if itemsize > 1 else {}
-    blosc = {"typesize": itemsize, "cname": "lz4", "clevel": 1, "shuffle": "shuffle", "blocksize": 0}
+    size = np.dtype(dtype).itemsize
+    order = {"configuration": {"endian": "little"}} if size > 1 else {}
+    lz4 = {"typesize": size, "cname": "lz4", "clevel": 1, "shuffle": "shuffle", "blocksize": 0}
+    blosc = {"name": "blosc", "configuration": lz4}
     return {
         "shape": list(shape),
         "data_type": dtype,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": "NaN" if fill != fill else fill,
-        "codecs": [{"name": "bytes", **order}, {"name": "blosc", "configuration": blosc}, {"name": "crc32c"}],
+        "codecs": [{"name": "bytes", **order}, blosc, {"name": "crc32c"}],
         "attributes": attributes,
         "dimension_names": list(names),
         "zarr_format": 3,

@@ -12,7 +12,8 @@ LONE = "theta"  # a position that is one array
 RESERVED = {"chain", "draw", ".", "..", "zarr.json", "c"}
 SEPARATORS = "/\\"  # of folders: Zarr takes both for one
 AXIS = re.compile(r"_dim_\d+$")  # what the axes of the other variables are called
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = ("bool", *INTEGERS, "float32", "float64")
 
 
 class Variable(NamedTuple):
@@ -35,7 +36,7 @@ def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can be a folder and be shown on a terminal: no separators, no control characters."""
+    """Whether a name can be a folder and be shown on a terminal."""
     return bool(name) and name == _plain(name) and name not in (".", "..", "zarr.json", "c")
 
 

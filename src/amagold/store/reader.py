@@ -1,4 +1,7 @@
-"""The arrays of a store for xarray, read from disk when they are looked at. Only chunks that pass their checks are decoded."""
+"""The arrays of a store for xarray, read from disk when they are looked at.
+
+Only chunks that pass their checks are decoded, and nothing in the metadata is applied to values.
+"""
 
 from typing import Any
 
@@ -25,14 +28,15 @@ class StoredArray(BackendArray):
         self.dtype = np.dtype(self._column.dtype)
 
     def __getitem__(self, key: Any) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+        outer = indexing.IndexingSupport.OUTER
+        return indexing.explicit_indexing_adapter(key, self.shape, outer, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
         """Axis by axis: a number takes its axis away, a slice or an array of numbers keeps it."""
-        lone = tuple(axis for axis, part in enumerate(key) if np.ndim(part) == 0 and not isinstance(part, slice))
+        lone = tuple(axis for axis, part in enumerate(key) if isinstance(part, (int, np.integer)))
         parts = [np.asarray([part]) if axis in lone else part for axis, part in enumerate(key)]
-        draws = _draws(parts[1], self.shape[1])
-        extents = [len(range(extent)[part] if isinstance(part, slice) else part) for part, extent in zip(parts, self.shape, strict=True)]
+        draws = _wanted(parts[1], self.shape[1])
+        extents = [len(_wanted(part, extent)) for part, extent in zip(parts, self.shape, strict=True)]
         values = np.full(extents, self._column.fill, self.dtype)
         if values.size and not self._column.is_constant:
             self._fill(values, draws, parts)
@@ -40,8 +44,8 @@ class StoredArray(BackendArray):
 
     def _fill(self, values: np.ndarray, draws: Wanted, parts: list[Any]) -> None:
         step = self._column.in_chunk
-        low, high = (min(draws), max(draws)) if isinstance(draws, np.ndarray) else sorted((draws[0], draws[-1]))
-        for number in range(low // step, high // step + 1):
+        low, high = (draws.min(), draws.max()) if isinstance(draws, np.ndarray) else (draws[0], draws[-1])
+        for number in range(int(low) // step, int(high) // step + 1):
             places, within = _within(draws, number * step, (number + 1) * step)
             if not within.size:
                 continue
@@ -56,12 +60,14 @@ def _within(draws: Wanted, start: int, stop: int) -> tuple[Any, np.ndarray]:
     if isinstance(draws, np.ndarray):
         places = np.flatnonzero((draws >= start) & (draws < stop))
         return places, draws[places] - start
-    # a range is cut without looking at every number: those from `start` on, less those from `stop` on
-    first, last = (max(0, min(len(draws), -(-(edge - draws.start) // draws.step))) for edge in (start, stop))
+    # a range is cut without looking at every number: how many come before each edge?
+    before = [-(-(edge - draws.start) // draws.step) for edge in (start, stop)]
+    first, last = (max(0, min(len(draws), count)) for count in before)
     return slice(first, last), np.asarray(draws[first:last]) - start
 
 
-def _draws(part: Any, length: int) -> Wanted:
+def _wanted(part: Any, length: int) -> Wanted:
+    """What a slice or an array of numbers asks for; a range only ever counts upwards."""
     if not isinstance(part, slice):
         return np.asarray(part)
     wanted = range(length)[part]
@@ -73,7 +79,13 @@ class Opener(BackendEntrypoint):
 
     description = "groups of runs stored by amagold"
 
-    def open_dataset(self, filename_or_obj: Any, *, drop_variables: Any = None, variables: Any = None) -> xarray.Dataset:
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: Any = None,
+        variables: Any = None,
+    ) -> xarray.Dataset:
         """The variables as they are: nothing in their metadata is applied to their values."""
         return xarray.Dataset(variables)
 
@@ -86,6 +98,6 @@ def open_group(store: ZarrStore, group: str, num_draws: int | None = None) -> xa
         array = indexing.LazilyIndexedArray(StoredArray(store, group, name, length))
         variables[name] = xarray.Variable(dimensions(name, len(column.shape)), array)
     dataset = xarray.open_dataset(str(store.path), engine=Opener, variables=variables)
-    sizes = {name: int(size) for name, size in dataset.sizes.items()}
     # axes are numbered from 0, which a range says without an array of all the numbers
-    return dataset.assign_coords({name: (name, pandas.RangeIndex(size)) for name, size in sizes.items()})
+    numbers = {name: (name, pandas.RangeIndex(size)) for name, size in dataset.sizes.items()}
+    return dataset.assign_coords(numbers)

@@ -1,6 +1,7 @@
-"""The root's metadata: what the run says of itself, and what readers see of its arrays, under one checksum.
+"""The root's metadata: what the run says of itself, and what readers see of its arrays.
 
-A second copy lies beside the checkpoints, so that damage to one file loses nothing.
+Both are under one checksum. A second copy lies beside the checkpoints, so that damage to one
+file loses nothing.
 """
 
 import json
@@ -17,7 +18,7 @@ PRIVATE = ".amagold"  # lock, checkpoints and the second copy, beside the arrays
 NAME = "zarr.json"
 MOST_BYTES = 2**26
 # whatever a stranger wrote: wrong types, missing keys, endless nesting
-UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Root(NamedTuple):
@@ -33,7 +34,7 @@ def places(path: Path) -> tuple[Path, Path]:
 
 
 def write_root(path: Path, root: Root) -> None:
-    """Replace both files. The copy first: it is never behind the checkpoints, and the other is what readers see."""
+    """Replace both files. The copy first: readers see the other, and it is never behind checkpoints."""
     content = json.dumps(root_document(root), indent=1).encode()
     for file in reversed(places(path)):
         make_folders(path, file.parent)
@@ -41,7 +42,7 @@ def write_root(path: Path, root: Root) -> None:
 
 
 def read_root(path: Path) -> tuple[Root, list[str]]:
-    """The root of a run, and what was found wrong on the way; raises `UnreadableError` when no copy is left."""
+    """The root of a run, and what was found wrong on the way; raises when no copy is left."""
     problems = []
     for file in places(path):
         try:
@@ -63,10 +64,11 @@ def is_intact(file: Path, root: Root) -> bool:
 
 
 def decode_root(content: bytes) -> Root:
-    """The facts; raises `UnreadableError` unless the checksum matches and every array is one that amagold writes."""
+    """The facts; raises `UnreadableError` unless the checksum matches and every array is ours."""
     try:
         document, facts = unseal(json.loads(content))
-        root = Root(document["attributes"], _read_groups(document["consolidated_metadata"]["metadata"], facts["room"]))
+        metadata = document["consolidated_metadata"]["metadata"]
+        root = Root(document["attributes"], _read_groups(metadata, facts["room"]))
         if canonical(root_document(root)) != canonical(seal(document, **facts)):
             raise UnreadableError("it is not what amagold writes")
         return root
@@ -81,8 +83,10 @@ def root_document(root: Root) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for name, group in root.groups.items():
         metadata[name] = GROUP
-        metadata |= {f"{name}/{array}": entry for array, entry in documents(group, group.length).items()}
-    document = {**GROUP, "attributes": dict(root.attributes), "consolidated_metadata": _consolidated(metadata)}
+        for array, entry in documents(group, group.length).items():
+            metadata[f"{name}/{array}"] = entry
+    document = {**GROUP, "attributes": dict(root.attributes)}
+    document["consolidated_metadata"] = _consolidated(metadata)
     return seal(document, room={name: group.room for name, group in root.groups.items()})
 
 
@@ -96,7 +100,8 @@ def _read_groups(metadata: Mapping[str, Any], room: Mapping[str, Any]) -> dict[s
     arrays: dict[str, dict[str, Any]] = {name: {} for name in room}
     for path, entry in metadata.items():
         name, separator, array = path.partition("/")
-        if name not in arrays or not is_plain(name) or name.startswith(".") or (separator and not is_plain(array)):
+        is_name = is_plain(name) and not name.startswith(".") and (is_plain(array) or not separator)
+        if name not in arrays or not is_name:
             raise UnreadableError(f"{path!r} is not a name within the store")
         if separator:
             arrays[name][array] = entry

@@ -1,4 +1,4 @@
-"""A checksum within a metadata document, as one of its attributes: damage is told from what was written.
+"""A checksum within a metadata document, as one of its attributes, so that damage is found.
 
 It is no signature: whoever edits a store on purpose can make it again.
 """
@@ -26,7 +26,7 @@ def seal(document: dict[str, Any], **facts: Any) -> dict[str, Any]:
 
 
 def unseal(document: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The document without its seal, and the facts of it; raises `UnreadableError` when they are not what was written."""
+    """The document without its seal, and the facts in it; raises unless they are what was written."""
     if not isinstance(document, dict) or not isinstance(document.get("attributes"), dict):
         raise UnreadableError("it is not the metadata of a run")
     attributes = dict(document["attributes"])

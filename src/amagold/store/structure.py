@@ -18,7 +18,7 @@ def describe_structure(tree: trees.PyTree) -> Any:
 
 
 def rebuild_structure(description: Any) -> trees.PyTree:
-    """A tree of shapes and types in the described form; raises `ValueError` when it describes none."""
+    """A tree of shapes and types in the described form; raises `ValueError` when there is none."""
     kind, content = description
     if kind == "leaf":
         return _leaf(*content)
@@ -32,8 +32,9 @@ def rebuild_structure(description: Any) -> trees.PyTree:
 
 def _leaf(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
     found = np.dtype(_word(dtype))
-    if not jnp.issubdtype(found, jnp.floating) or any(type(axis) is not int or axis < 0 for axis in shape):
-        raise ValueError(f"a position holds arrays of floating-point numbers, not {shape!r} of {dtype!r}")
+    is_shape = all(type(axis) is int and axis >= 0 for axis in shape)
+    if not is_shape or not jnp.issubdtype(found, jnp.floating):
+        raise ValueError(f"a position holds arrays of real numbers, not {shape!r} of {dtype!r}")
     return jax.ShapeDtypeStruct(tuple(shape), found)
 
 
