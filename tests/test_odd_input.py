@@ -32,6 +32,7 @@ def sampled(init, tmp_path=None, **options):
         ({"chain": 0.0, "draw": 0.0, "a/b": 0.0, "ä": 0.0}, ["a_b", "chain_", "draw_", "ä"]),
         ({".": 0.0, "..": 0.0, "zarr.json": 0.0}, [".._", "._", "zarr.json_"]),
         ({"a": {"b": 0.0}, "a.b": 0.0}, ["a.b", "a.b_"]),
+        ({"a\\b": 0.0, "\x1b[31mc": 0.0, "d\0": 0.0, "e.partial": 0.0, "$f^$": 0.0}, ["$f^$", "_[31mc", "a_b", "d_", "e.partial"]),
         ({"a": np.zeros(0), "b": np.zeros(2)}, ["a", "b"]),
     ],
 )
@@ -43,6 +44,8 @@ def test_every_array_of_the_position_is_kept(tmp_path, init, names):
             np.isfinite(values).all() and (values.size == 0 or values.values.std() > 0) for values in run.posterior.data_vars.values()
         )
     xarray.testing.assert_equal(amagold.load(tmp_path / "run.zarr").posterior.load(), run.posterior)
+    with xarray.open_datatree(tmp_path / "run.zarr", engine="zarr") as tree:
+        xarray.testing.assert_equal(tree["posterior"].to_dataset().load(), run.posterior.load())
 
 
 def test_half_precision_positions_are_stored_and_refused_for_planning(tmp_path):
@@ -91,6 +94,15 @@ def test_netcdf_of_a_stored_run(tmp_path):
     with xarray.open_datatree(tmp_path / "run.nc", engine="h5netcdf") as tree:
         np.testing.assert_array_equal(tree["posterior"]["x"], run.posterior["x"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.nc", "run.zarr"]
+
+
+@pytest.mark.parametrize("name", ["no/run.nc", "", "a\0b.nc", "."])
+def test_a_netcdf_file_needs_a_folder(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    run = sampled({"x": np.zeros(2)})
+    with pytest.raises(ValueError, match=r"path must be a file (in a folder that exists|to write), got"):
+        run.to_netcdf(name)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("num_warmup", [1, 8])

@@ -17,6 +17,8 @@ def run(only: Sequence[str] | None = None, seconds: float = 1.0) -> None:
 
     checks.number("seconds", seconds, above=0.0, remedy="give the time for each measurement")
     names = [benchmark.name for benchmark in BENCHMARKS]
+    if only is not None and not only:
+        raise ValueError(f"only must name benchmarks among {', '.join(names)}, got none; leave it out to run them all")
     for name in only or ():
         if name not in names:
             raise ValueError(f"only must name benchmarks among {', '.join(names)}, got {name!r}")

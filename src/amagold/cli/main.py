@@ -2,11 +2,14 @@
 
 import argparse
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from amagold import __version__
 from amagold.cli.commands import COMMANDS
+from amagold.printable import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,10 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {name: value for name, value in vars(chosen).items() if name != "command"}
     try:
         code = importlib.import_module(command.module).run(**settings)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _end_quietly()
     except (ValueError, OSError) as error:
-        print(f"amagold {command.name}: {error}", file=sys.stderr)
+        print(printable(f"amagold {command.name}: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"amagold {command.name}: interrupted", file=sys.stderr)
         return 130
     return code or 0
+
+
+def _end_quietly() -> int:
+    """Nobody reads any more, as in `amagold report RUN | head -1`: end as other tools do."""
+    # what is left in the buffer must not be written when Python ends
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+from amagold.printable import printable
+from amagold.report.files import write_picture
+from amagold.store.files import as_path
+
 
 def run(path: str, picture: str | None = None) -> None:
     """Print the plan, the warnings and the summary of a run; also of one that is still going on.
@@ -12,15 +16,22 @@ def run(path: str, picture: str | None = None) -> None:
     """
     from amagold.sampling.load import load
 
-    if picture is not None and Path(picture).suffix != ".png":
-        raise ValueError(f"picture must be a file that ends in .png, got {picture!r}")
-    found = load(path)
-    print(found.plan)
-    print()
-    print(found)
-    if found.posterior.sizes["draw"]:
-        print()
-        print(found.summary().to_string())
     if picture is not None:
-        found.plot().savefig(picture, dpi=200)
-        print(f"\nWritten to {picture}")
+        check_picture(picture)
+    found = load(path)
+    print(printable(f"{found.plan}\n\n{found}"))
+    if found.posterior.sizes["draw"]:
+        print(printable(f"\n{found.summary().to_string()}"))
+    if picture is not None:
+        write_picture(Path(picture), found.plot())
+        print(printable(f"\nWritten to {picture}"))
+
+
+def check_picture(picture: str) -> None:
+    """Raise before the work begins when there would be no place for the picture."""
+    path = as_path("picture", picture, "a file that ends in .png")
+    if path.suffix != ".png":
+        raise ValueError(f"picture must be a file that ends in .png, got {picture!r}")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"picture must lie in a folder that exists, but {str(folder)!r} does not; make it first")

@@ -2,8 +2,11 @@
 
 import importlib
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
+
+from amagold.printable import printable
 
 
 def run(path: str, target: str | None = None, max_time: float | None = None) -> None:
@@ -28,9 +31,9 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
             "target must be named for a model of your own; give --target MODULE:NAME, a target or sampler, or a function that makes one"
         )
     result = resume(path, begun_with, max_time=max_time)
-    print(result)
+    print(printable(str(result)))
     if result.posterior.sizes["draw"]:
-        print(result.summary().to_string())
+        print(printable(result.summary().to_string()))
 
 
 def named(reference: str) -> Any:
@@ -40,10 +43,28 @@ def named(reference: str) -> Any:
         raise ValueError(f"target must be MODULE:NAME, got {reference!r}; for a variable `sampler` in model.py give model:sampler")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        wrong = f"target must be MODULE:NAME with the module's full name, got {reference!r}"
+        raise ValueError(f"{wrong}; for model.py give model:{name}")
     try:
-        found = getattr(importlib.import_module(module_name), name)
-    except ImportError as reason:
-        raise ValueError(f"target must name a module that can be imported, got {module_name!r} ({reason})") from None
+        module = importlib.import_module(module_name)
+    except Exception as reason:  # whatever the user's own code raises
+        detail = str(reason) if isinstance(reason, ImportError) else _told(reason)
+        wrong = f"target must name a module that can be imported, got {module_name!r}"
+        raise ValueError(f"{wrong} ({detail})") from None
+    try:
+        found = getattr(module, name)
     except AttributeError:
         raise ValueError(f"target must name something in {module_name!r}, but it has no {name!r}") from None
-    return found() if callable(found) else found
+    try:
+        return found() if callable(found) else found
+    except Exception as reason:
+        wrong = f"target must make a target or a sampler, but {reference!r} raised {_told(reason)}"
+        raise ValueError(f"{wrong}; mend it first") from None
+
+
+def _told(reason: Exception) -> str:
+    """An exception of the user's own code in one line, with the line that raised it."""
+    frames = traceback.extract_tb(reason.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(reason).__name__}{where}: {' '.join(str(reason).split())}"

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold.store.files import write_whole
+from amagold.store.files import as_path, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ DOTS_PER_INCH = 200
 
 def make_folder(path: str | Path) -> Path:
     """The folder, made if it is missing."""
-    folder = Path(path)
+    folder = as_path("output", path, "a folder to write to")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -40,7 +40,8 @@ def draw(run: Any) -> Figure:
 
 
 def _title(axes: Axes, title: str, unit: str) -> None:
-    axes.set_title(title, fontsize=10.5, color=INK, loc="left", pad=6)
+    # a name is a name: dollars in it are no mathematics
+    axes.set_title(title, fontsize=10.5, color=INK, loc="left", pad=6, parse_math=False)
     axes.set_xlabel(unit, fontsize=8.5, color=QUIET, labelpad=2)
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 from amagold.models.recipes import build_again, recipe_of
 from amagold.store.checkpoint import Checkpoint, DamagedError, decode, encode
-from amagold.store.files import write_whole
-from amagold.store.zarr_store import PRIVATE
+from amagold.store.files import read_whole, write_whole
+from amagold.store.root import PRIVATE, UNUSABLE
 from amagold.target import Target
 
 MOST_BYTES = 64 * 2**20  # of data are copied into the run; larger data stay where they are
+MOST_FILE_BYTES = MOST_BYTES + 2**20  # with what describes them
 NAME = "model"
 
 
@@ -22,10 +23,16 @@ def save_recipe(folder: Path, target: Target) -> None:
 def load_recipe(folder: Path) -> Target | None:
     """The model that was kept; None when there is none."""
     file = folder / PRIVATE / NAME
-    if not file.is_file():
+    if not file.exists():
         return None
     try:
-        kept = decode(file.read_bytes())
-    except DamagedError as reason:
-        raise ValueError(f"path must hold the model of the run, but {str(file)!r} is damaged: {reason}; name it with --target") from None
-    return build_again(kept.notes, kept.arrays)
+        kept = decode(read_whole(file, MOST_FILE_BYTES))
+        target = build_again(kept.notes, kept.arrays)
+        target.check(target.init)
+        return target
+    # the builders say what is wrong with settings of any type, each in its own way
+    except (DamagedError, OSError, MemoryError, *UNUSABLE) as reason:
+        is_told = isinstance(reason, (DamagedError, ValueError))
+        detail = str(reason) if is_told else f"{type(reason).__name__}: {reason}"
+        wrong = f"path must hold the model of the run, but {str(file)!r} is damaged: {detail}"
+        raise ValueError(f"{wrong}; name it with --target") from None

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold.arviz import arviz_stats
+from amagold.store.files import as_path
 
 if TYPE_CHECKING:
     import pandas
@@ -101,6 +101,10 @@ class Run:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write all groups to one netCDF file."""
+        place = as_path("path", path, "a file to write")
+        if not place.absolute().parent.is_dir() or place.is_dir():
+            remedy = "make the folder first, or name a file"
+            raise ValueError(f"path must be a file in a folder that exists, got {str(place)!r}; {remedy}")
         try:
             import h5netcdf  # noqa: F401
         except ImportError:
@@ -109,21 +113,27 @@ class Run:
         tree.attrs = {name: int(value) if isinstance(value, bool) else value for name, value in tree.attrs.items()}
         # netCDF has no booleans
         tree = tree.map_over_datasets(lambda group: group.map(lambda array: array.astype("int8") if array.dtype == bool else array))
-        part = Path(path).with_name(f".{Path(path).name}.partial")
+        part = place.with_name(f".{place.name}.partial")
         try:
             tree.to_netcdf(part, engine="h5netcdf")
-            part.replace(path)
+            part.replace(place)
         finally:
             part.unlink(missing_ok=True)
 
     def summary(self, **options: Any) -> "pandas.DataFrame":
         """Mean, sd, interval, ess_bulk, ess_tail, r_hat and Monte Carlo errors of every parameter, by ArviZ; options go to it.
 
-        The table's `attrs` hold the label of the draws and the warnings.
+        Memory is bounded: parameters are read some at a time. Where all chains together have more than a million draws, only
+        mean and sd are of all of them; intervals, ESS, R-hat and Monte Carlo errors are of every k-th draw, at most a million.
+        The ESS is then that of the thinned chains, which have no more information than the whole ones.
+
+        The table's `attrs` hold the label of the draws, the warnings, and k as `every`.
         """
+        from amagold.sampling.summary import summarise
+
         self._check_draws("be summarised")
-        table: Any = arviz_stats().summary(self.to_datatree(), **options)
-        table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings))
+        table, every = summarise(self.to_datatree(), **options)
+        table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings), every=every)
         return table
 
     def cost(self) -> "Cost":

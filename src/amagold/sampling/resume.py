@@ -15,6 +15,7 @@ from amagold.sampling.description import Description, open_store
 from amagold.sampling.given import Given
 from amagold.sampling.interruption import Stopper
 from amagold.sampling.jax_context import usual_jax
+from amagold.sampling.labels import MIXED
 from amagold.sampling.likeness import unlike_parts
 from amagold.sampling.load import load
 from amagold.sampling.prepare import Prepared, rules_of, target_of
@@ -59,7 +60,7 @@ def resume(
             settings, plan, position = description
             _check_sampler(target_or_sampler, plan, settings)
             _check_positions(target, position)
-            changes = _changes(store, target)
+            changes = _changes(store, target) + store.repair()
             if store.attributes["is_complete"] and not _damage(store):
                 warn(changes, depth=1)
                 return load(folder)
@@ -72,9 +73,11 @@ def resume(
             warn(problems, depth=1)
             mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
             say(plan, progress)
-            done = {group: reached.warmup.done if group.startswith("warmup") else reached.num_drawn for group in store.groups}
+            # a record of the warm-up that was damaged is not made again, and ends where it does
+            kept = {group: min(reached.warmup.done, store.num_readable(group)) for group in store.groups if group.startswith("warmup")}
+            done = {group: kept.get(group, reached.num_drawn) for group in store.groups}
             # draws of two posteriors are not exact draws of either, and the store must not forget it
-            spoilt = {"label": "mixed: resumed with another target", "spoilt": mixed} if mixed else {}
+            spoilt = {"label": MIXED, "spoilt": mixed} if mixed else {}
             store.commit(done, {"is_complete": False, **spoilt})
             recorder = StoreRecorder(store, lock, CheckpointFolder(folder / PRIVATE), done)
             prepared = Prepared(sampler, plan, rules_of(sampler, plan, settings), None)

@@ -17,6 +17,7 @@ from amagold.sampling.columns import layout
 from amagold.sampling.compile_time import watch_compilation
 from amagold.sampling.interruption import Stopper
 from amagold.sampling.jax_context import usual_jax
+from amagold.sampling.labels import check_label
 from amagold.sampling.load import open_groups
 from amagold.sampling.prepare import Prepared, make_keys, prepare
 from amagold.sampling.progress import Display, say
@@ -105,7 +106,7 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
         # from here on draws can be lost: what other libraries have to say must not become an error
         warnings.simplefilter("ignore")
         if isinstance(recorder, StoreRecorder):
-            groups, attributes, path = open_groups(recorder.path), recorder.store.attributes, recorder.path
+            groups, attributes, path = open_groups(recorder.store), recorder.store.attributes, recorder.path
         else:
             assert isinstance(recorder, MemoryRecorder)
             groups, attributes, path = recorder.datasets(), recorder.attributes, None
@@ -164,6 +165,7 @@ def _record(prepared: Prepared, reached: engine.Reached, settings: Settings, pat
         return recorder
     # all data are read for it, so only where a later process has to know them again
     known["data_fingerprint"] = fingerprint(prepared.sampler.target)
+    check_label(known["label"])
     lengths = {group: settings.num_warmup if group.startswith("warmup") else settings.num_samples for group in groups}
     # made under another name and moved when it is whole: a run is there with its first checkpoint, or not at all
     remove_abandoned(path)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from amagold.store.files import as_path
 from amagold.target import checks
 from amagold.warmup.settings import SgdBurnIn, Warmup
 
@@ -61,10 +62,7 @@ def check_path(store: Any) -> Path | None:
     """The folder of a new run; raises when something is there already."""
     if store is None:
         return None
-    try:
-        path = Path(store)
-    except TypeError:
-        raise ValueError(f"store must be the path of a folder to make, or None, got {store!r}") from None
+    path = as_path("store", store, "the path of a folder to make, or None")
     check_assertions("store")
     if path.exists():
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,10 +11,17 @@ import jax
 import numpy as np
 
 from amagold import trees
-from amagold.store.files import write_whole
+from amagold.store.files import read_whole, remove, write_whole
 
 MAGIC = b"amagold checkpoint 1\n"
 NUM_KEPT = 2  # the newest ones; the first of all and the one at the first draw stay too, so that damaged draws can be made again
+
+
+PHASES = ("warmup", "sampling")
+NAME = re.compile(r"(\d+)-(warmup|sampling)-\d+\.checkpoint", re.ASCII)
+# numbers that the rest of a run depends on
+SECONDS = ("warmup_seconds", "sampling_seconds", "compile_seconds")
+NOTES = {"warmup_done": int, "num_steps": int} | dict.fromkeys(SECONDS, float)
 
 
 class DamagedError(Exception):
@@ -72,13 +80,33 @@ def decode(content: bytes) -> Checkpoint:
         header = json.loads(header_line)
         arrays, start = {}, 0
         for entry in header["arrays"]:
-            kind, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+            kind, shape = _dtype(entry["dtype"]), tuple(entry["shape"])
+            if any(type(axis) is not int or axis < 0 for axis in shape):
+                raise DamagedError(f"it has an array of shape {shape!r}")
             stop = start + kind.itemsize * int(np.prod(shape, dtype=np.int64))
             arrays[entry["name"]] = np.frombuffer(numbers[start:stop], kind).reshape(shape)
             start = stop
         return Checkpoint(header["phase"], header["done"], arrays, header["notes"])
-    except (KeyError, TypeError, ValueError) as reason:
-        raise DamagedError(f"it cannot be read ({reason})") from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as reason:
+        raise DamagedError(f"it cannot be read ({type(reason).__name__}: {reason})") from None
+
+
+def _dtype(name: str) -> np.dtype:
+    """A type of plain numbers, those of machine learning among them."""
+    found = np.dtype(name)
+    if found.hasobject or found.fields is not None or found.subdtype or found.name != name:
+        raise DamagedError(f"it has an array of {name!r}")
+    return found
+
+
+def _check_run(checkpoint: Checkpoint) -> None:
+    """Raise `DamagedError` unless this is where a run was."""
+    if checkpoint.phase not in PHASES or type(checkpoint.done) is not int or checkpoint.done < 0:
+        raise DamagedError("it does not say where the run was")
+    for name, kind in NOTES.items():
+        value: Any = checkpoint.notes.get(name) if isinstance(checkpoint.notes, dict) else None
+        if type(value) not in (int, kind) or not 0 <= value < float("inf"):
+            raise DamagedError(f"its {name} is {value!r}")
 
 
 class CheckpointFolder:
@@ -88,17 +116,18 @@ class CheckpointFolder:
         self.folder = folder
 
     def files(self) -> list[Path]:
-        return sorted(self.folder.glob("*.checkpoint"))
+        found = self.folder.glob("*.checkpoint")
+        return sorted(path for path in found if NAME.fullmatch(path.name))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a new one, then remove those that are no longer needed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         files = self.files()
         number = int(files[-1].name.split("-")[0]) + 1 if files else 0
         write_whole(self.folder / f"{number:09d}-{checkpoint.phase}-{checkpoint.done}.checkpoint", encode(checkpoint), durable=True)
         for old in files[: 1 - NUM_KEPT]:
             if not old.name.endswith("-sampling-0.checkpoint") and old != files[0]:
-                old.unlink(missing_ok=True)
+                remove(old)
 
     def load(self, at_most: Mapping[str, int]) -> tuple[Checkpoint | None, list[str]]:
         """The newest good one that has done no more than `at_most` of its phase, and what was wrong with newer ones.
@@ -108,14 +137,15 @@ class CheckpointFolder:
         problems, newer = [], []
         for path in reversed(self.files()):
             try:
-                checkpoint = decode(path.read_bytes())
+                checkpoint = decode(read_whole(path))
+                _check_run(checkpoint)
             except (DamagedError, OSError) as reason:
                 problems.append(f"checkpoint {path.name} is damaged: {reason}; an earlier one is used")
                 newer.append(path)
                 continue
             if checkpoint.done <= at_most.get(checkpoint.phase, checkpoint.done):
                 for later in newer:
-                    later.unlink(missing_ok=True)
+                    remove(later)
                 return checkpoint, problems
             newer.append(path)
         return None, problems

@@ -14,7 +14,7 @@ class Lock:
     """Held from creation until `release`."""
 
     def __init__(self, folder: Path, name: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         self._owner = folder / "owner"
         self._lock = FileLock(folder / "lock")
         try:

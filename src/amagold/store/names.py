@@ -10,7 +10,10 @@ from amagold import trees
 
 LONE = "theta"  # a position that is one array
 RESERVED = {"chain", "draw", ".", "..", "zarr.json", "c"}
+SEPARATORS = "/\\"  # of folders: Zarr takes both for one
 AXIS = re.compile(r"_dim_\d+$")  # what the axes of the other variables are called
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = ("bool", *INTEGERS, "float32", "float64")
 
 
 class Variable(NamedTuple):
@@ -25,11 +28,16 @@ def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
     """The leaves of a position by name: {"w": ..., "layers.0.bias": ...}; a lone array is called theta."""
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = ".".join(_word(entry) for entry in path).replace("/", "_") or LONE
+        name = _plain(".".join(_word(entry) for entry in path)) or LONE
         while name in named or name in RESERVED or AXIS.search(name):
             name += "_"
         named[name] = leaf
     return named
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can be a folder and be shown on a terminal."""
+    return bool(name) and name == _plain(name) and name not in (".", "..", "zarr.json", "c")
 
 
 def describe(position: trees.PyTree) -> dict[str, Variable]:
@@ -39,13 +47,17 @@ def describe(position: trees.PyTree) -> dict[str, Variable]:
 
 def storable(dtype: Any) -> str:
     """A type that Zarr and netCDF know: 16-bit floats of machine learning become float32."""
-    kind = np.dtype(dtype)
-    return kind.name if kind.kind in "biu" or kind.name in ("float32", "float64") else "float32"
+    name = np.dtype(dtype).name
+    return name if name in DTYPES else "float32"
 
 
 def dimensions(name: str, num_axes: int) -> tuple[str, ...]:
     """The names of all axes of a variable."""
     return ("chain", "draw", *(f"{name}_dim_{axis}" for axis in range(num_axes)))
+
+
+def _plain(name: str) -> str:
+    return "".join(sign if sign.isprintable() and sign not in SEPARATORS else "_" for sign in name)
 
 
 def _word(entry: Any) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
@@ -17,14 +18,30 @@ def describe_structure(tree: trees.PyTree) -> Any:
 
 
 def rebuild_structure(description: Any) -> trees.PyTree:
-    """A tree of shapes and types in the described form."""
+    """A tree of shapes and types in the described form; raises `ValueError` when there is none."""
     kind, content = description
     if kind == "leaf":
-        return jax.ShapeDtypeStruct(tuple(content[0]), np.dtype(content[1]))
+        return _leaf(*content)
     if kind == "dict":
-        return {name: rebuild_structure(part) for name, part in content}
+        return {_word(name): rebuild_structure(part) for name, part in content}
+    if kind not in ("tuple", "list"):
+        raise ValueError(f"a position holds dicts, lists and tuples, not {kind!r}")
     parts = [rebuild_structure(part) for part in content]
     return tuple(parts) if kind == "tuple" else parts
+
+
+def _leaf(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
+    found = np.dtype(_word(dtype))
+    is_shape = all(type(axis) is int and axis >= 0 for axis in shape)
+    if not is_shape or not jnp.issubdtype(found, jnp.floating):
+        raise ValueError(f"a position holds arrays of real numbers, not {shape!r} of {dtype!r}")
+    return jax.ShapeDtypeStruct(tuple(shape), found)
+
+
+def _word(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ValueError(f"a name is a text, not {name!r}")
+    return name
 
 
 def _describe(tree: trees.PyTree) -> list:

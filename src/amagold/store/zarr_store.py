@@ -1,210 +1,207 @@
 """Draws on disk as they come: Zarr in ArviZ's layout.
 
-Every array is laid out for the whole run at the start. What readers see is the consolidated metadata of the root (and of each
-group, for those who open one alone), which says how many draws there are; replacing the root's file is the commit. A reader
-never sees half a draw, and a process killed at any moment leaves a run that opens.
+Every array is laid out for the whole run at the start. What readers see is the consolidated metadata
+of the root (and of each group, for those who open one alone), which says how many draws there are;
+replacing the root's file is the commit. A reader never sees half a draw, and a process killed at any
+moment leaves a run that opens.
+
+Nothing is believed that cannot be checked: the root by its checksum and by what amagold writes, draws
+by the checksum of their chunk. Everything else is known beforehand, and made again.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from amagold.store.files import remove_parts, write_whole
-from amagold.store.names import Variable, dimensions
+from amagold.store import chunk
+from amagold.store.extras import damaged_extras, restore_extra, write_extras, write_json
+from amagold.store.files import first_link, make_folders, remove, remove_parts, write_whole
+from amagold.store.layout import Column, Group, chunk_shape, documents, lay_out
+from amagold.store.names import Variable
+from amagold.store.root import NAME, PRIVATE, Root, group_document, is_intact, places, read_root, write_root
+from amagold.store.seal import UnreadableError
 
-CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because each of Zarr's threads keeps room for some, and a damaged one costs few draws
-COORDINATE_CHUNK = 2**20  # numbers of a coordinate written at once
-PRIVATE = ".amagold"  # lock and checkpoints, beside the arrays
+CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because a damaged one costs few draws
+
+__all__ = ["PRIVATE", "StoreFailedError", "UnreadableError", "ZarrStore"]
 
 
 class StoreFailedError(OSError):
     """The disk did not take the draws."""
 
 
-class UnreadableError(ValueError):
-    """The folder is not a run, or its description does not fit its arrays."""
-
-
 class ZarrStore:
     """The arrays of one run, by group: posterior, sample_stats, and what else it keeps."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        import zarr
-
+        link = first_link(path)
+        if link is not None:
+            wrong = f"{str(link)!r} is a link, which is not a name within the store"
+            raise UnreadableError(f"{wrong}; put there what it leads to")
         self.path = path
-        self._root = json.loads((path / "zarr.json").read_bytes())
-        self._arrays: dict[str, dict[str, Any]] = {group: {} for group in self.groups}
-        for group, name, entry in self._entries():
-            if "draw" not in entry["dimension_names"]:
-                continue
-            place = self._place(group, name)
-            with zarr.config.set({"array.write_empty_chunks": True}):  # so that a missing file is always damage
-                array: Any = zarr.open_array(place, mode="r" if read_only else "r+")
-            if len(entry["shape"]) != array.ndim or any(seen > whole for seen, whole in zip(entry["shape"], array.shape, strict=True)):
-                raise UnreadableError(f"{group}/{name} claims to be larger than it is")
-            if name != "draw" and not array.attrs.get("constant"):
-                self._arrays[group][name] = array
+        self.is_read_only = read_only
+        self._root, self._problems = read_root(path)
 
     @classmethod
     def create(
-        cls, path: Path, groups: Mapping[str, Mapping[str, Variable]], lengths: Mapping[str, int], num_chains: int, attributes: dict
+        cls,
+        path: Path,
+        groups: Mapping[str, Mapping[str, Variable]],
+        lengths: Mapping[str, int],
+        num_chains: int,
+        attributes: dict[str, Any],
     ) -> "ZarrStore":
-        """Lay out all arrays in a folder of its own; nothing is committed yet."""
-        import zarr
-
-        root = zarr.create_group(path, zarr_format=3)
-        for group_name, variables in groups.items():
-            group = root.create_group(group_name)
-            _coordinate(group, "chain", num_chains)
-            _coordinate(group, "draw", lengths[group_name])
-            for name, variable in variables.items():
-                _lay_out(group, name, variable, num_chains, lengths[group_name])
-        document = _read(path)
-        found = {str(file.parent.relative_to(path).as_posix()): _read(file.parent) for file in sorted(path.glob("*/**/zarr.json"))}
-        document["consolidated_metadata"] = _consolidated(found)
-        write_whole(path / "zarr.json", json.dumps(document).encode(), durable=False)
-        store = cls(path)
-        store.commit(dict.fromkeys(groups, 0), attributes)
-        return store
-
-    @property
-    def _metadata(self) -> dict[str, Any]:
-        return self._root["consolidated_metadata"]["metadata"]
-
-    def _entries(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Group, name and metadata of every array."""
-        for path, entry in self._metadata.items():
-            if entry["node_type"] == "array":
-                group, _, name = path.partition("/")
-                yield group, name, entry
-
-    def _place(self, group: str, name: str) -> Path:
-        """The folder of an array; a name that leads out of the store is refused."""
-        place = self.path / group / name
-        if "/" in name or place.resolve().parent.parent != self.path.resolve():
-            raise UnreadableError(f"{group}/{name} is not a name within the store")
-        return place
+        """Lay out all arrays in a folder of its own, without draws."""
+        made = {}
+        for name, variables in groups.items():
+            made[name] = lay_out(variables, num_chains, lengths[name], CHUNK_BYTES)
+        root = Root(attributes, made)
+        path.mkdir(parents=True)
+        write_extras(path, root)
+        write_root(path, root)
+        return cls(path)
 
     @property
     def groups(self) -> list[str]:
-        return sorted(path for path, entry in self._metadata.items() if entry["node_type"] == "group")
+        return sorted(self._root.groups)
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return self._root["attributes"]
+        return dict(self._root.attributes)
+
+    def group(self, name: str) -> Group:
+        """The variables of a group and its sizes."""
+        return self._root.groups[name]
 
     def length(self, group: str) -> int:
         """How many draws of a group are committed."""
-        return self._metadata[f"{group}/draw"]["shape"][0]
-
-    def capacity(self, group: str) -> int:
-        """How many draws of a group there is room for."""
-        return min(array.shape[1] for array in self._arrays[group].values())
+        return self.group(group).length
 
     def write(self, group: str, first: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write draws from number `first` on; axes (chain, draw, ...). They show after the next commit."""
         for name, values in arrays.items():
-            array = self._arrays[group][name]
-            array[:, first : first + values.shape[1]] = values.astype(array.dtype, copy=False)
+            (self.path / group / name).stat()  # raises where the store was moved away
+            step, stop = self.group(group).columns[name].in_chunk, first + values.shape[1]
+            for number in range(first // step, -(-stop // step)) if values.size else ():
+                low, high = max(first, number * step), min(stop, (number + 1) * step)
+                part = values[:, low - first : high - first]
+                self._write_chunk(group, name, number, low - number * step, part)
+
+    def _write_chunk(self, group: str, name: str, number: int, start: int, values: np.ndarray) -> None:
+        """Put draws into a chunk, from place `start` on, after those that are there already."""
+        if start:
+            content = self.read_chunk(group, name, number).copy()
+        else:
+            column = self.group(group).columns[name]
+            content = np.full(chunk_shape(self.group(group), name), column.fill, column.dtype)
+        content[:, start : start + values.shape[1]] = values
+        file = self._chunk_file(group, name, number)
+        make_folders(self.path / group / name, file.parent)
+        write_whole(file, chunk.encode(content), durable=False)
+
+    def read_chunk(self, group: str, name: str, number: int) -> np.ndarray:
+        """The draws from `number * in_chunk` on, of all chains; raises `DamagedChunkError`."""
+        try:
+            return self._read_chunk(group, name, number)
+        except chunk.DamagedChunkError as reason:
+            remedy = "amagold.load opens the draws before it, amagold.resume makes them again"
+            file = str(self._chunk_file(group, name, number))
+            raise chunk.DamagedChunkError(f"{file!r} is damaged: {reason}; {remedy}") from None
+
+    def _read_chunk(self, group: str, name: str, number: int) -> np.ndarray:
+        file, dtype = self._chunk_file(group, name, number), self.group(group).columns[name].dtype
+        return chunk.read(file, chunk_shape(self.group(group), name), np.dtype(dtype))
 
     def set_constants(self, group: str, values: Mapping[str, Any]) -> None:
-        """Give columns that never change their one value, which readers see in place of chunks that are not there."""
-        for name, value in values.items():
-            entry = self._metadata[f"{group}/{name}"]
-            if entry["fill_value"] != value:
-                entry["fill_value"] = value
-                own = _read(self.path / group / name)
-                write_whole(self.path / group / name / "zarr.json", json.dumps({**own, "fill_value": value}).encode(), durable=False)
+        """Give columns that never change their value, which readers see in place of missing chunks."""
+        for name, given in values.items():
+            found = self.group(group)
+            value = np.asarray(given, found.columns[name].dtype).item()
+            if found.columns[name].fill != value:
+                columns = {**found.columns, name: found.columns[name]._replace(fill=value)}
+                found = found._replace(columns=columns)
+                write_json(self.path / group / name / NAME, documents(found, found.room)[name])
+                self._root = self._root._replace(groups={**self._root.groups, group: found})
 
     def commit(self, lengths: Mapping[str, int], attributes: dict[str, Any]) -> None:
         """Show this many draws of each group, and these attributes, from now on."""
-        self._root["attributes"] = {**self.attributes, **attributes}
-        for group, _, entry in self._entries():
-            if group in lengths and "draw" in entry["dimension_names"]:
-                entry["shape"][entry["dimension_names"].index("draw")] = lengths[group]
-        for group in lengths:
-            members = {name: entry for owner, name, entry in self._entries() if owner == group}
-            document = {**self._metadata[group], "consolidated_metadata": _consolidated(members)}
-            write_whole(self.path / group / "zarr.json", json.dumps(document).encode(), durable=False)
+        assert not self.is_read_only
+        groups = dict(self._root.groups)
+        for name, length in lengths.items():
+            groups[name] = groups[name]._replace(length=length)
+            write_json(self.path / name / NAME, group_document(groups[name]))
+        root = Root({**self._root.attributes, **attributes}, groups)
         # last: this is the commit
-        write_whole(self.path / "zarr.json", json.dumps(self._root, indent=1).encode(), durable=False)
+        write_root(self.path, root)
+        # and only now is it true: what could not be written is not there
+        self._root = root
 
     def first_damage(self, group: str) -> tuple[int, str] | None:
-        """The first committed draw that cannot be read back, and why; None when all are as they were written."""
-        length = self.length(group)
+        """The first committed draw that cannot be read back, and why; None when all are as written."""
         worst: tuple[int, str] | None = None
-        for name, array in self._arrays[group].items():
-            step = array.chunks[1]
-            for start in range(0, (length if worst is None else worst[0]) if array.size else 0, step):
-                reason = self._damage_of(array, group, name, start // step)
+        for name, column in self._written_columns(group):
+            stop = self.length(group) if worst is None else worst[0]
+            for start in range(0, stop, column.in_chunk):
+                reason = self._damage_of(group, name, start // column.in_chunk)
                 if reason:
-                    worst = (start, reason)
+                    worst = start, f"{group}/{name}: the chunk of draw {start} is damaged ({reason})"
                     break
         return worst
 
-    def _damage_of(self, array: Any, group: str, name: str, number: int) -> str | None:
-        file = self._chunk_file(array, group, name, number)
-        if not file.exists():
-            return f"{group}/{name}: chunk {file.name} is missing"
-        try:
-            array.get_block_selection((0, number))
-        except Exception as reason:
-            return f"{group}/{name}: the chunk of draw {number * array.chunks[1]} is damaged ({reason})"
-        return None
-
-    def _chunk_file(self, array: Any, group: str, name: str, number: int) -> Path:
-        place = [0, number, *[0] * (array.ndim - 2)]
-        return self._place(group, name) / "/".join(["c", *map(str, place)])
+    def num_readable(self, group: str) -> int:
+        """How many committed draws come before the first damage."""
+        damage = self.first_damage(group)
+        return self.length(group) if damage is None else damage[0]
 
     def clear_damage(self, group: str) -> None:
-        """Remove damaged chunks, so that they can be written again, and whatever a killed process left."""
+        """Remove damaged chunks, to be written again, and whatever a killed process left."""
         remove_parts(self.path)
-        for name, array in self._arrays[group].items():
-            for found in self._chunk_file(array, group, name, 0).parents[array.ndim - 2].glob("*"):
-                if found.name.isdigit() and self._damage_of(array, group, name, int(found.name)):
-                    self._chunk_file(array, group, name, int(found.name)).unlink(missing_ok=True)
+        for name, _ in self._written_columns(group):
+            folder = self.path / group / name / "c" / "0"
+            for upper in (folder.parent.parent, folder.parent, folder):
+                if upper.exists() and not upper.is_dir():
+                    remove(upper)
+            make_folders(self.path, folder)
+            for found in folder.iterdir():
+                if found.name.isdecimal() and self._damage_of(group, name, int(found.name)):
+                    remove(found)
 
+    def problems(self) -> list[str]:
+        """What is wrong beside the draws, in sentences. None of it is used: it is known from elsewhere."""
+        sentences = [f"damaged metadata: {reason}; its copy was used" for reason in self._problems]
+        for kind, file, _ in damaged_extras(self.path, self._root):
+            name = str(file.relative_to(self.path))
+            sentences.append(f"damaged {kind}: {name!r} is not what was written; what belongs there was used")
+        return sentences
 
-def _read(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "zarr.json").read_bytes())
+    def repair(self) -> list[str]:
+        """Write again what is wrong beside the draws; what it was, in sentences."""
+        sentences = [f"{sentence}, and it is written again" for sentence in self.problems()]
+        for extra in list(damaged_extras(self.path, self._root)):
+            restore_extra(self.path, extra)
+        for file in places(self.path):
+            if file.is_dir():
+                remove(file)
+        if not all(is_intact(file, self._root) for file in places(self.path)):
+            write_root(self.path, self._root)
+        self._problems = []
+        return sentences
 
+    def _written_columns(self, group: str) -> Iterator[tuple[str, Column]]:
+        """The variables that have chunks."""
+        for name, column in self.group(group).columns.items():
+            if not column.is_constant and 0 not in column.shape:
+                yield name, column
 
-def _consolidated(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "inline", "must_understand": False, "metadata": metadata}
+    def _damage_of(self, group: str, name: str, number: int) -> str | None:
+        try:
+            self._read_chunk(group, name, number)
+        except chunk.DamagedChunkError as reason:
+            return str(reason)
+        return None
 
-
-def _coordinate(group: Any, name: str, length: int) -> None:
-    in_chunk = max(1, min(length, COORDINATE_CHUNK))
-    array = group.create_array(
-        name, shape=(length,), dtype="int64", chunks=(in_chunk,), dimension_names=(name,), compressors=_compressors(8)
-    )
-    for start in range(0, length, in_chunk):
-        array[start : start + in_chunk] = np.arange(start, min(start + in_chunk, length))
-
-
-def _lay_out(group: Any, name: str, variable: Variable, num_chains: int, length: int) -> None:
-    kind = np.dtype(variable.dtype)
-    one_draw = max(1, num_chains * int(np.prod(variable.shape, dtype=np.int64)) * kind.itemsize)
-    in_chunk = max(1, min(max(1, length), CHUNK_BYTES // one_draw))
-    group.create_array(
-        name,
-        shape=(num_chains, length, *variable.shape),
-        dtype=variable.dtype,
-        chunks=(num_chains, in_chunk, *(max(1, axis) for axis in variable.shape)),
-        dimension_names=dimensions(name, len(variable.shape)),
-        fill_value=kind.type(np.nan if kind.kind == "f" else 0),
-        compressors=_compressors(kind.itemsize),
-        attributes={"constant": 1} if variable.is_constant else {},
-    )
-    for axis, extent in enumerate(variable.shape):
-        _coordinate(group, f"{name}_dim_{axis}", extent)
-
-
-def _compressors(itemsize: int) -> list[Any]:
-    from zarr.codecs import BloscCodec, Crc32cCodec
-
-    # fast, and it takes most out of counts and truth values; the checksum comes last, over the bytes on disk
-    return [BloscCodec(cname="lz4", clevel=1, shuffle="shuffle", typesize=itemsize), Crc32cCodec()]
+    def _chunk_file(self, group: str, name: str, number: int) -> Path:
+        place = [0, number, *[0] * len(self.group(group).columns[name].shape)]
+        return self.path / group / name / "/".join(["c", *map(str, place)])
