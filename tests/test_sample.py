@@ -17,7 +17,7 @@ import amagold
 from amagold.models.double_well import double_well_moments
 
 HEART = amagold.datasets.heart()
-LOGISTIC = amagold.models.logistic(HEART.X, HEART.y)
+LOGISTIC = amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0)
 few_draws = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
 
@@ -91,7 +91,7 @@ ONE_DEVICE = """
 import sys, numpy, amagold
 from amagold.run import chunks
 table = amagold.datasets.heart()
-sampler = amagold.l2mc(amagold.models.logistic(table.X, table.y), step_size=0.1, num_steps=3)
+sampler = amagold.l2mc(amagold.models.logistic(table.X, table.y, prior_scale=1.0), step_size=0.1, num_steps=3)
 run = amagold.sample(sampler, 20, 0, 4, init=numpy.zeros(14), progress=False)
 assert run.attributes["versions"]["platform"] == "cpu x " + sys.argv[2], run.attributes["versions"]
 numpy.save(sys.argv[1], run.posterior["theta"].values)

@@ -51,9 +51,9 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
-@jit(ONCE, "log_prior")
+@jit(ONCE)
 def prior_derivatives(log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
-    """The same of -log prior."""
+    """The same of -log prior, a record: its numbers are traced."""
 
     def energy(at: jax.Array) -> jax.Array:
         return -log_prior(trees.unflatten_like(at, position))

@@ -71,7 +71,7 @@ def resume(
                 reached = _remember_again(reached)
             warn(problems, depth=1)
             mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
-            say(plan, progress)
+            say(plan, progress, target.notes)
             done = {group: reached.warmup.done if group.startswith("warmup") else reached.num_drawn for group in store.groups}
             # draws of two posteriors are not exact draws of either, and the store must not forget it
             spoilt = {"label": "mixed: resumed with another target", "spoilt": mixed} if mixed else {}

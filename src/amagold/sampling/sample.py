@@ -83,7 +83,7 @@ def sample(
     with Stopper(max_time) as stopper:
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
-            say(prepared.plan, progress)
+            say(prepared.plan, progress, prepared.sampler.target.notes)
             states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
         reached = engine.Reached(adapt.begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds)
         recorder = _record(prepared, reached, settings, path)

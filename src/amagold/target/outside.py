@@ -1,0 +1,146 @@
+"""What a function reads beside its arguments: closed-over variables, defaults, globals and attributes, as far as they can be seen."""
+
+import dis
+import hashlib
+import sysconfig
+import types
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+Reading = tuple[tuple[str, str], ...]  # what is read, by its name, and a checksum of its value
+
+MOST_BYTES = 2**20  # of an array that are looked at
+DEEPEST = 4  # functions within functions, and containers within containers
+MOST_ENTRIES = 1000  # of a container
+LIBRARIES = ("site-packages", "dist-packages", "<frozen", sysconfig.get_paths()["stdlib"])  # whose functions do not change
+CHANGES = {"append", "add", "update", "extend", "insert", "pop", "remove", "clear", "setdefault", "STORE_SUBSCR", "DELETE_SUBSCR"}
+
+
+def read_by(function: Any) -> Reading:
+    """A checksum of each value that the function reads from outside; what it writes itself is left out."""
+    found: dict[str, str] = {}
+    for name, value in _values(function, DEEPEST, set()):
+        checksum = _checksum(value)
+        if checksum is not None:
+            found.setdefault(name, checksum)
+    return tuple(sorted(found.items()))
+
+
+def _values(function: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Names and values that a function reads, those of the functions that it calls included."""
+    if depth == 0 or id(function) in seen:
+        return
+    seen.add(id(function))
+    if isinstance(function, partial):
+        yield from _of_each(f"{_name(function.func)}'s arguments", (function.args, function.keywords), depth, seen)
+        yield from _values(function.func, depth, seen)
+    elif isinstance(function, types.MethodType):
+        yield from _attributes(function.__self__, function.__func__, depth, seen)
+    elif isinstance(function, types.FunctionType):
+        yield from _of_function(function, depth, seen)
+    elif hasattr(function, "__wrapped__"):  # jax.jit and its like
+        yield from _values(function.__wrapped__, depth, seen)
+    elif not isinstance(function, (type, types.BuiltinFunctionType)) and isinstance(
+        getattr(type(function), "__call__", None), types.FunctionType
+    ):
+        yield from _attributes(function, type(function).__call__, depth, seen)
+
+
+def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    code = function.__code__
+    if any(part in code.co_filename for part in LIBRARIES):
+        return
+    read, written, is_changing = _names(code)
+    for place, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
+        yield f"{_name(function)}'s default {place}", value
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        if name not in written and not (is_changing and isinstance(value, (list, dict, set))):
+            yield from _of_each(name, value, depth, seen)
+    for name in read - written:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.ModuleType):
+            inside = {key: vars(value).get(key) for key in read if isinstance(vars(value).get(key), (int, float, np.ndarray))}
+            for key, one in inside.items():
+                yield f"{name}.{key}", one
+        elif value is not None and not (is_changing and isinstance(value, (list, dict, set))):
+            yield from _of_each(name, value, depth, seen)
+
+
+def _of_each(name: str, value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    yield name, value
+    if callable(value):
+        yield from _values(value, depth - 1, seen)
+
+
+def _attributes(instance: Any, method: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """An object's own values, but for those that the method sets."""
+    if not isinstance(instance, type) and hasattr(instance, "__dict__"):
+        read, written, is_changing = _names(method.__code__)
+        for name, value in vars(instance).items():
+            if name in read and name not in written and not (is_changing and isinstance(value, (list, dict, set))):
+                yield from _of_each(f"{type(instance).__name__}.{name}", value, depth, seen)
+    yield from _values(method, depth, seen)
+
+
+def _names(code: types.CodeType) -> tuple[set[str], set[str], bool]:
+    """Names that code reads, those that it sets, and whether it changes containers; nested functions included."""
+    read, written, is_changing = set(code.co_names), set(), bool(CHANGES & set(code.co_names))
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_GLOBAL"):
+            written.add(step.argval)
+        is_changing |= step.opname in CHANGES
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            more = _names(constant)
+            read, written, is_changing = read | more[0], written | more[1], is_changing or more[2]
+    return read, written, is_changing
+
+
+def _checksum(value: Any) -> str | None:
+    """Of a number, a text, an array or a container of them; None for what cannot be compared."""
+    seal = hashlib.blake2b(digest_size=8)
+    return seal.hexdigest() if _feed(seal, value, DEEPEST) else None
+
+
+def _feed(seal: Any, value: Any, depth: int) -> bool:
+    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        seal.update(f"{type(value).__name__} {value!r}".encode())
+        return True
+    if isinstance(value, Tracer):
+        return False
+    if isinstance(value, (np.ndarray, jax.Array)):
+        return _feed_array(seal, value)
+    if isinstance(value, (list, tuple, dict)) and depth and len(value) <= MOST_ENTRIES:
+        seal.update(f"{type(value).__name__} {len(value)}".encode())
+        entries = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        return all([_feed(seal, entry, depth - 1) for entry in entries])
+    return False
+
+
+def _feed_array(seal: Any, value: Any) -> bool:
+    seal.update(f"{value.dtype} {value.shape}".encode())
+    if value.nbytes > MOST_BYTES and isinstance(value, jax.Array):
+        seal.update(str(id(value)).encode())  # it cannot change in place
+        return True
+    if isinstance(value, jax.Array) and (jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended) or not value.is_fully_addressable):
+        return False
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return False
+    if array.nbytes > MOST_BYTES:
+        array = array.reshape(-1)[:: -(-array.nbytes // MOST_BYTES)]
+    seal.update(np.ascontiguousarray(array).tobytes())
+    return True
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
