@@ -52,7 +52,8 @@ def test_one_call_gives_good_draws(planned):
 def test_the_plan_is_said_kept_and_true(planned, capsys):
     amagold.sample(LOGISTIC, 500, 200, progress=True)
     said = capsys.readouterr().out
-    assert said.strip() == str(planned.plan).strip()
+    assert said.strip() == "\n".join([str(planned.plan), *LOGISTIC.notes]).strip()
+    assert "Priors as given: each coefficient ~ N(0, 1^2)" in said
     assert "270 examples" in said
     acceptance = float(planned.sample_stats["acceptance_rate"].mean())
     assert acceptance == pytest.approx(planned.plan.predicted_acceptance, abs=0.05)

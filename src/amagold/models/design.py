@@ -9,20 +9,28 @@ import numpy as np
 from amagold.models.default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models.priors import CoefficientPrior, NoisePrior
 from amagold.models.scale import UserScale
-from amagold.models.table import AWAY, FAR, UNEQUAL, Sheet
+from amagold.models.table import AWAY, FAR, NARROWEST, UNEQUAL, WIDEST, Sheet
 from amagold.target import checks
 
 ASKED_FOR = "prior_scale sets others"
 
 
 class Design(NamedTuple):
-    """A table ready for a likelihood."""
+    """A table ready for classes or counts."""
 
     predictors: jax.Array
-    response: jax.Array | None  # of models whose outcome is a number, in the units that are sampled
-    prior: CoefficientPrior | NoisePrior
+    prior: CoefficientPrior
     transform: UserScale | None  # None: positions are on the user's scale as they are
-    noise_scale: float | None  # in the units that are sampled
+
+
+class NoisyDesign(NamedTuple):
+    """A table with an outcome that is a number, ready for a kind of noise."""
+
+    predictors: jax.Array
+    response: jax.Array  # in the units that are sampled
+    prior: CoefficientPrior | NoisePrior
+    transform: UserScale | None
+    noise_scale: float | None  # in the units that are sampled; None where it is a parameter
 
 
 class Units(NamedTuple):
@@ -37,7 +45,7 @@ def design_of(sheet: Sheet, widths: Widths, prior_scale: float | None, standardi
     is_standardised = _decide(sheet, prior_scale, standardize, None)
     units = Units()
     prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units)
-    return Design(sheet.stored(is_standardised), None, prior, _transform(sheet, units, is_matrix) if is_standardised else None, None)
+    return Design(sheet.stored(is_standardised), prior, _transform(sheet, units, is_matrix) if is_standardised else None)
 
 
 def noisy_design_of(
@@ -48,19 +56,25 @@ def noisy_design_of(
     prior_scale: float | None,
     standardize: bool | None,
     noise_scale: float | None,
-) -> Design:
+) -> NoisyDesign:
     """For an outcome that is a number: z plus noise, whose scale is given or unknown."""
+    if not NARROWEST < outcomes.spread < WIDEST:
+        spread = f"{outcomes.spread:g}"
+        raise ValueError(f"y must have a width between {NARROWEST:g} and {WIDEST:g}, got {spread}; choose other units")
     if noise_scale is not None:
         checks.number("noise_scale", noise_scale, above=0.0, remedy="give the noise's standard deviation, or None if it is unknown")
     is_standardised = _decide(sheet, prior_scale, standardize, outcomes, _distance(response))
     # the noise is then of scale one, or not far from it
     scale = float(np.float32(outcomes.spread if noise_scale is None else noise_scale))
     units = Units(float(np.float32(outcomes.center)), scale) if is_standardised else Units()
-    prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units, outcomes if noise_scale is None else None)
+    spread = outcomes.spread if noise_scale is None else None
+    prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units, spread)
+    if spread is not None:
+        prior = NoisePrior(prior, _single(np.log(spread) - np.log(units.scale)), _single(LOG_NOISE_SCALE))
     stored = jnp.asarray(((response - units.center) / units.scale).astype(np.float32))
     transform = _transform(sheet, units, False) if is_standardised else None
     given = None if noise_scale is None else 1.0 if is_standardised else float(noise_scale)
-    return Design(sheet.stored(is_standardised), stored, prior, transform, given)
+    return NoisyDesign(sheet.stored(is_standardised), stored, prior, transform, given)
 
 
 def _decide(sheet: Sheet, prior_scale: float | None, standardize: bool | None, outcomes: Location | None, distance: float = 0.0) -> bool:
@@ -121,9 +135,9 @@ def _prior(
     standardize: bool | None,
     is_standardised: bool,
     units: Units,
-    noise: Location | None = None,
-) -> CoefficientPrior | NoisePrior:
-    """The prior in the coordinates that are sampled. `noise` is where the outcomes lie, if their noise's scale is a parameter."""
+    spread: float | None = None,
+) -> CoefficientPrior:
+    """The prior in the coordinates that are sampled; `spread` is that of outcomes whose noise has a scale of its own to speak of."""
     first, num_slopes = int(sheet.has_intercept), len(sheet.scales)
     slopes = np.full(num_slopes, widths.slope if prior_scale is None else float(prior_scale))
     is_on_columns = prior_scale is None or bool(standardize)  # else on the coefficients as they are
@@ -136,17 +150,13 @@ def _prior(
         # the intercept that the prior speaks of is at the means where the position's is at zero, or the other way round
         offsets = sheet.centers if is_on_columns else -sheet.centers / sheet.scales
     of_first = [intercept / units.scale] * first
-    prior = CoefficientPrior(
+    return CoefficientPrior(
         center=_single([(center - units.center) / units.scale] * first + [0.0] * num_slopes),
         scale=_single([*of_first, *scale]),
         offsets=None if offsets is None or not num_slopes else _single(offsets),
-        figures=_single([slopes[0] if num_slopes else 0.0, center, intercept, *([] if noise is None else [np.log(noise.spread)])]),
-        words=_words(sheet.has_intercept, num_slopes > 0, prior_scale is None, is_on_columns, noise is not None),
+        figures=_single([slopes[0] if num_slopes else 0.0, center, intercept, *([] if spread is None else [np.log(spread)])]),
+        words=_words(sheet.has_intercept, num_slopes > 0, prior_scale is None, is_on_columns, spread is not None),
     )
-    if noise is None:
-        return prior
-    log_center = np.log(noise.spread) - np.log(units.scale)
-    return NoisePrior(prior, _single(log_center), _single(LOG_NOISE_SCALE))
 
 
 def _words(has_intercept: bool, has_slopes: bool, is_default: bool, is_on_columns: bool, has_noise: bool) -> str:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.models.design import Design
+from amagold.models.design import NoisyDesign
 from amagold.models.priors import CoefficientPrior, NoisePrior
 from amagold.models.regression import Predictor, regression
 from amagold.models.scale import UserScale
@@ -94,9 +94,8 @@ def noisy_regression(
     return Posterior(UnknownNoise(Predictor(), shape), prior, data, init=init, transform=transform)
 
 
-def from_design(shape: Shape, design: Design) -> Posterior:
+def from_design(shape: Shape, design: NoisyDesign) -> Posterior:
     """The same from a table that is ready."""
-    assert design.response is not None
     data = Example(design.predictors, design.response)
     return noisy_regression(shape, data, design.prior, design.transform, design.noise_scale)
 

@@ -11,6 +11,7 @@ from amagold.target.posterior import count_non_finite
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 FAR = 4096.0  # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
 AWAY = 4.0  # standard deviations from zero, beyond which intercept and slope go hand in hand
+NARROWEST, WIDEST = 1e-18, 1e18  # whose squares float32 still has
 UNEQUAL = 30.0  # between the widths of two columns, beyond which one step size fits neither
 
 
@@ -75,11 +76,20 @@ def sheet_of(X: Any, intercept: bool) -> Sheet:
     centers = _single(means if intercept else np.zeros(width))
     scales = _single(np.sqrt(variances + (means - centers) ** 2))
     is_idle = ~varies if intercept else ~varies & (first == 0)
-    is_usable = ~is_idle & np.isfinite(scales) & (scales > 0)
+    check_width(scales[~is_idle], [name for name, is_out in zip(names, is_idle, strict=True) if not is_out])
     spreads = np.sqrt(variances)
     distances = np.where(varies & (spreads > 0), np.abs(means) / np.where(spreads > 0, spreads, 1.0), 0.0)
     idle = int(np.argmax(is_idle)) if is_idle.any() else None
-    return Sheet(values, names, bool(intercept), centers, np.where(is_usable, scales, 1.0), distances, idle)
+    return Sheet(values, names, bool(intercept), centers, np.where(is_idle, 1.0, scales), distances, idle)
+
+
+def check_width(scales: np.ndarray, names: list[str]) -> None:
+    """Raise where float32 has no room for a column's width, however it is divided."""
+    bad = np.flatnonzero(~((scales > NARROWEST) & (scales < WIDEST)))
+    if len(bad):
+        raise ValueError(
+            f"X's {names[bad[0]]} must have a width between {NARROWEST:g} and {WIDEST:g}, got {scales[bad[0]]:g}; choose other units"
+        )
 
 
 def _checked(X: Any, names: tuple[str, ...]) -> np.ndarray:

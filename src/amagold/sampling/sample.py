@@ -66,7 +66,8 @@ def sample(
       num_warmup: transitions of each chain before the first kept draw.
       num_chains: chains, run side by side and spread over all host devices.
       seed: of all random numbers.
-      init: one position where all chains start. None starts them dispersed around the mode, if the target has an `init`.
+      init: one position where all chains start, on the scale of the draws. None starts them dispersed around the mode, if the target
+        has an `init`.
       init_per_chain: a position for each chain, stacked on a leading axis.
       thin: transitions per kept draw.
       store: a new folder for the draws, which then stream to disk with checkpoints; go on after any interruption with
@@ -126,6 +127,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "seed": settings.seed,
         "data_fingerprint": fingerprint(target),
         "num_examples": target.num_examples if isinstance(target, Posterior) else None,
+        "notes": list(target.notes),
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
         "gradients_per_step": prepared.sampler.num_gradients(position) // prepared.sampler.num_steps,

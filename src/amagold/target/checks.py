@@ -14,7 +14,7 @@ MOST_WORDS = 200  # of a position's description in a sentence
 
 
 NUMPY = "it calls NumPy (or another library) on values that JAX traces; use jax.numpy (jnp) instead of numpy"
-BRANCH = "it asks with Python's if, and, or, while whether a traced value is true; choose with jnp.where instead"
+BRANCH = "it asks with Python's if, and, or, while whether a traced value is true; choose with jnp.where, and join conditions with & and |"
 NUMBER = "it makes a Python number of a traced value, as float(), int(), range() and the math module do; use jax.numpy (jnp)"
 CAUSES = (
     (jax.errors.TracerArrayConversionError, NUMPY),

@@ -6,9 +6,10 @@ import sysconfig
 import types
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -45,17 +46,17 @@ def _values(function: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, An
         yield from _of_function(function, depth, seen)
     elif hasattr(function, "__wrapped__"):  # jax.jit and its like
         yield from _values(function.__wrapped__, depth, seen)
-    elif not isinstance(function, (type, types.BuiltinFunctionType)) and isinstance(
-        getattr(type(function), "__call__", None), types.FunctionType
-    ):
-        yield from _attributes(function, type(function).__call__, depth, seen)
+    elif not isinstance(function, type):
+        method = vars(type(function)).get("__call__")
+        if isinstance(method, types.FunctionType):
+            yield from _attributes(function, method, depth, seen)
 
 
 def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
     code = function.__code__
     if any(part in code.co_filename for part in LIBRARIES):
         return
-    read, written, is_changing = _names(code)
+    uses = _uses(code)
     for place, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
         yield f"{_name(function)}'s default {place}", value
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
@@ -63,15 +64,14 @@ def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> It
             value = cell.cell_contents
         except ValueError:  # not filled yet
             continue
-        if name not in written and not (is_changing and isinstance(value, (list, dict, set))):
+        if uses.only_reads(name, value):
             yield from _of_each(name, value, depth, seen)
-    for name in read - written:
+    for name in sorted(uses.variables):
         value = function.__globals__.get(name)
         if isinstance(value, types.ModuleType):
-            inside = {key: vars(value).get(key) for key in read if isinstance(vars(value).get(key), (int, float, np.ndarray))}
-            for key, one in inside.items():
-                yield f"{name}.{key}", one
-        elif value is not None and not (is_changing and isinstance(value, (list, dict, set))):
+            inside = {key: vars(value).get(key) for key in sorted(uses.attributes)}
+            yield from ((f"{name}.{key}", one) for key, one in inside.items() if isinstance(one, (int, float, np.ndarray)))
+        elif uses.only_reads(name, value):
             yield from _of_each(name, value, depth, seen)
 
 
@@ -83,26 +83,43 @@ def _of_each(name: str, value: Any, depth: int, seen: set[int]) -> Iterator[tupl
 
 def _attributes(instance: Any, method: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """An object's own values, but for those that the method sets."""
-    if not isinstance(instance, type) and hasattr(instance, "__dict__"):
-        read, written, is_changing = _names(method.__code__)
-        for name, value in vars(instance).items():
-            if name in read and name not in written and not (is_changing and isinstance(value, (list, dict, set))):
+    uses = _uses(method.__code__)
+    if not isinstance(instance, type):
+        for name, value in getattr(instance, "__dict__", {}).items():
+            if name in uses.attributes and uses.only_reads(name, value):
                 yield from _of_each(f"{type(instance).__name__}.{name}", value, depth, seen)
     yield from _values(method, depth, seen)
 
 
-def _names(code: types.CodeType) -> tuple[set[str], set[str], bool]:
-    """Names that code reads, those that it sets, and whether it changes containers; nested functions included."""
-    read, written, is_changing = set(code.co_names), set(), bool(CHANGES & set(code.co_names))
+class _Uses(NamedTuple):
+    """Names in a function's code, nested functions included."""
+
+    variables: set[str]  # global ones
+    attributes: set[str]
+    written: set[str]
+    is_changing: bool  # containers
+
+    def only_reads(self, name: str, value: Any) -> bool:
+        """False for what the function may set itself, such as a counter of its calls."""
+        return name not in self.written and not (self.is_changing and isinstance(value, (list, dict, set)))
+
+
+def _uses(code: types.CodeType) -> _Uses:
+    found = _Uses(set(), set(), set(), bool(CHANGES & set(code.co_names)))
     for step in dis.get_instructions(code):
-        if step.opname in ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_GLOBAL"):
-            written.add(step.argval)
-        is_changing |= step.opname in CHANGES
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            found.variables.add(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            found.attributes.add(step.argval)
+        elif step.opname in ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_GLOBAL"):
+            found.written.add(step.argval)
+        found = found._replace(is_changing=found.is_changing or step.opname in CHANGES)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            more = _names(constant)
-            read, written, is_changing = read | more[0], written | more[1], is_changing or more[2]
-    return read, written, is_changing
+            inner = _uses(constant)
+            names = found.variables | inner.variables, found.attributes | inner.attributes, found.written | inner.written
+            found = _Uses(*names, found.is_changing or inner.is_changing)
+    return found
 
 
 def _checksum(value: Any) -> str | None:
@@ -131,7 +148,7 @@ def _feed_array(seal: Any, value: Any) -> bool:
     if value.nbytes > MOST_BYTES and isinstance(value, jax.Array):
         seal.update(str(id(value)).encode())  # it cannot change in place
         return True
-    if isinstance(value, jax.Array) and (jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended) or not value.is_fully_addressable):
+    if isinstance(value, jax.Array) and (jnp.issubdtype(value.dtype, jax.dtypes.extended) or not value.is_fully_addressable):
         return False
     array = np.asarray(value)
     if array.dtype.hasobject:
