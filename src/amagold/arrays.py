@@ -80,8 +80,8 @@ def _too_coarse(array: np.ndarray) -> tuple[int, ...] | None:
     for rows in blocks(flat):
         largest = np.maximum(largest, np.abs(flat[rows]).max(axis=0))
     single = np.finfo(np.float32)
-    # the last place of the largest value, or of the smallest that float32 has; infinite where there is none
-    step = np.where(largest > single.max, np.inf, np.maximum(single.eps * largest / 2.0, single.smallest_subnormal))
+    # the last place of the largest value, or of the smallest that float32 has
+    step = np.maximum(single.eps * np.minimum(largest, single.max) / 2.0, single.smallest_subnormal)
     bad = np.flatnonzero((spread > 0) & (step > COARSE * spread) | (largest > single.max))
     return None if not len(bad) else tuple(int(place) for place in np.unravel_index(bad[0], array.shape[1:]))
 
@@ -90,12 +90,13 @@ def spreads(table: np.ndarray) -> np.ndarray:
     """The standard deviation of every column, in float64, a block of rows at a time."""
     first = table[0].astype(np.float64)
     total, squares = np.zeros(table.shape[1]), np.zeros(table.shape[1])
-    for rows in blocks(table):
-        away = table[rows] - first
-        total += away.sum(axis=0)
-        squares += np.einsum("ij,ij->j", away, away)
-    mean = total / len(table)
-    return np.sqrt(np.maximum(squares / len(table) - mean**2, 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite, or not a number, where float64 has no room for the squares
+        for rows in blocks(table):
+            away = table[rows] - first
+            total += away.sum(axis=0)
+            squares += np.einsum("ij,ij->j", away, away)
+        mean = total / len(table)
+        return np.sqrt(np.maximum(squares / len(table) - mean**2, 0.0))
 
 
 def blocks(table: np.ndarray) -> Iterator[slice]:

@@ -64,14 +64,15 @@ def sheet_of(X: Any, intercept: bool) -> Sheet:
     names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
     first = values[0].astype(np.float64) if width else np.zeros(0)
     total, squares, varies = np.zeros(width), np.zeros(width), np.zeros(width, bool)
-    for rows in blocks(values):
-        # from the first row, so that a column far from zero keeps its differences
-        away = values[rows] - first
-        total += away.sum(axis=0)
-        squares += np.einsum("ij,ij->j", away, away)
-        varies |= (away != 0).any(axis=0)
-    means = first + total / num_rows
-    variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # a width that float64 has no room for is refused below
+        for rows in blocks(values):
+            # from the first row, so that a column far from zero keeps its differences
+            away = values[rows] - first
+            total += away.sum(axis=0)
+            squares += np.einsum("ij,ij->j", away, away)
+            varies |= (away != 0).any(axis=0)
+        means = first + total / num_rows
+        variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
     # rounded to float32 before they are used, so that what is undone later is what was done
     centers = _single(means if intercept else np.zeros(width))
     scales = _single(np.sqrt(variances + (means - centers) ** 2))

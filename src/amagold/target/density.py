@@ -31,7 +31,7 @@ class Density:
         if not callable(self.log_density):
             raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
         for name in ("log_density", "domain"):
-            object.__setattr__(self, name, as_function(getattr(self, name)))
+            object.__setattr__(self, name, as_function(name, getattr(self, name)))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
 
     def check(self, position: trees.PyTree) -> None:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.target.outside import Reading, read_by
+from amagold.target.outside import Reading, changed_in_place, read_by
 
 
 @trees.record(static=("reading",), functions=("function",))
@@ -38,8 +38,14 @@ class UserFunction:
             )
 
 
-def as_function(function: Any) -> Any:
+def as_function(name: str, function: Any) -> Any:
     """The function ready to be a part of a target; a record of numbers, or None, as it is."""
     if function is None or trees.is_traceable(function):
         return function
+    changed = changed_in_place(function)
+    if changed is not None:
+        raise ValueError(
+            f"{name} reads {changed}, an array that was changed in place, but JAX computes with what it held first; make a new array "
+            "of the new numbers, or pass them in the data"
+        )
     return UserFunction(trees.hashable(function), read_by(function))

@@ -4,6 +4,7 @@ import dis
 import hashlib
 import sysconfig
 import types
+import weakref
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +23,9 @@ LIBRARIES = ("site-packages", "dist-packages", "<frozen", sysconfig.get_paths()[
 CHANGES = {"append", "add", "update", "extend", "insert", "pop", "remove", "clear", "setdefault", "STORE_SUBSCR", "DELETE_SUBSCR"}
 
 
+_arrays: dict[int, tuple[weakref.ref[np.ndarray], str]] = {}  # NumPy's that functions read, and what they held when first seen
+
+
 def read_by(function: Any) -> Reading:
     """A checksum of each value that the function reads from outside; what it writes itself is left out."""
     found: dict[str, str] = {}
@@ -30,6 +34,29 @@ def read_by(function: Any) -> Reading:
         if checksum is not None:
             found.setdefault(name, checksum)
     return tuple(sorted(found.items()))
+
+
+def changed_in_place(function: Any) -> str | None:
+    """The name of an array that the function reads and somebody wrote into, if there is one.
+
+    JAX knows NumPy's arrays by what they are, not by what they hold: a new trace would use the old numbers too.
+    """
+    changed = None
+    for name, value in _values(function, DEEPEST, set()):
+        for array in jax.tree.leaves(value) if isinstance(value, (list, tuple, dict)) else [value]:
+            if type(array) is not np.ndarray:
+                continue
+            place, checksum = id(array), _checksum(array)
+            known, before = _arrays.get(place, (lambda: None, None))
+            if known() is not array:
+                _arrays[place] = weakref.ref(array, partial(_forget, place)), str(checksum)
+            elif before != checksum:
+                changed = name
+    return changed
+
+
+def _forget(place: int, _: Any) -> None:
+    _arrays.pop(place, None)
 
 
 def _values(function: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:

@@ -48,7 +48,7 @@ class Posterior:
             if not callable(getattr(self, name)):
                 raise ValueError(f"{name} must be a function, got {type(getattr(self, name)).__name__}")
         for name in ("log_likelihood", "log_prior", "domain"):
-            object.__setattr__(self, name, as_function(getattr(self, name)))
+            object.__setattr__(self, name, as_function(name, getattr(self, name)))
         check_transform(self.transform)
         object.__setattr__(self, "data", checked_data(self.data))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
