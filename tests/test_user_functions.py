@@ -82,13 +82,13 @@ def test_errors_in_functions_come_with_a_sentence(broken, sentence, cause):
 
 def test_a_density_has_its_sentence_too():
     with pytest.raises(ValueError, match="log_density must be written for JAX"):
-        amagold.sample(amagold.Density(lambda at: -np.square(at).sum() + np.log(at), init=1.0), progress=False)
+        amagold.hmc(amagold.Density(lambda at: -np.log(at)), step_size=0.1).init(1.0)
 
 
 def test_swapped_arguments_are_noticed():
     swapped = amagold.Posterior(lambda row, at: -0.5 * (at["mean"] - row["x"]) ** 2, lambda at: 0.0, {"x": DATA}, init={"mean": 0.0})
     with pytest.raises(ValueError, match=r"in the order log_likelihood\(position, example\), but works only with them swapped"):
-        amagold.sample(swapped, progress=False)
+        amagold.hmc(swapped, step_size=0.1).init(swapped.init)
 
 
 @pytest.mark.parametrize(
