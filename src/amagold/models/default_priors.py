@@ -14,10 +14,11 @@ An unknown noise scale s has log s ~ N(log spread, 2^2): within a factor of 50 o
 Without an intercept everything is measured from zero.
 """
 
+import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit, ndtri
 
 WIDE = 2.5
 LOG_NOISE_SCALE = 2.0
@@ -50,17 +51,18 @@ def of_numbers(outcomes: Location) -> Widths:
 
 def log_odds(share: float, num_examples: int) -> float:
     """The logit of the share of ones, half an observation away from none and from all."""
-    return float(logit(_inside(share, num_examples)))
+    share = _inside(share, num_examples)
+    return math.log(share) - math.log1p(-share)
 
 
 def normal_quantile(share: float, num_examples: int) -> float:
     """The probit of the share of ones, likewise."""
-    return float(ndtri(_inside(share, num_examples)))
+    return NormalDist().inv_cdf(_inside(share, num_examples))
 
 
 def log_rate(mean: float, num_examples: int) -> float:
     """The log of the mean count, of half an event at least."""
-    return float(np.log(max(mean, 0.5 / num_examples)))
+    return math.log(max(mean, 0.5 / num_examples))
 
 
 def mean_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
@@ -77,7 +79,8 @@ def median_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
 
 
 def _inside(share: float, num_examples: int) -> float:
-    return float(np.clip(share, 0.5 / num_examples, 1.0 - 0.5 / num_examples))
+    least = 0.5 / num_examples
+    return min(max(share, least), 1.0 - least)
 
 
 def _positive(spread: float, center: float) -> float:
