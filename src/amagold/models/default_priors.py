@@ -1,7 +1,7 @@
 """Priors where none are given, scaled by the data: weak on any scale, so that units do not matter.
 
-With w the width that the model's predictor z may well have, one standard deviation of a predictor moves z by a coefficient of N(0, w^2),
-and z at the predictors' means is N(center, (2.5 spread)^2):
+With w the width that the model's predictor z may well have, one standard deviation of a predictor
+moves z by a coefficient of N(0, w^2), and z at the predictors' means is N(center, (2.5 spread)^2):
 
 | model | w | center | spread |
 |---|---|---|---|
@@ -10,8 +10,8 @@ and z at the predictors' means is N(center, (2.5 spread)^2):
 | linear | 2.5 spread | mean of y | standard deviation of y |
 | robust | 2.5 spread | median of y | 1.4826 median absolute deviations of y |
 
-An unknown noise scale s has log s ~ N(log spread, 2^2): within a factor of 50 of the outcomes' own spread, nineteen times in twenty.
-Without an intercept everything is measured from zero.
+An unknown noise scale s has log s ~ N(log spread, 2^2): within a factor of 50 of the outcomes' own
+spread, nineteen times in twenty. Without an intercept everything is measured from zero.
 """
 
 import math

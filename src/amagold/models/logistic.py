@@ -52,13 +52,16 @@ def logistic(
     Args:
       X: predictors, one row per example.
       y: outcomes, 0 or 1 (or -1 and 1, or booleans).
-      prior_scale: standard deviation of the prior on every coefficient, intercept included. None scales the priors by the data: a slope
-        times its predictor's standard deviation is N(0, 1), the intercept at the predictors' means N(logit of the mean of y, 2.5^2).
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
-      standardize: whether to sample the coefficients of (x - mean) / sd. None does where columns lie far from zero or differ much in
-        width. True also makes a given `prior_scale` speak of sd times each coefficient and of the intercept at the means. Draws and
-        starts of `amagold.sample` are on the scale of X in any case; a sampler of your own then sees standardised positions, which
-        `target.transform` translates.
+      prior_scale: standard deviation of the prior on every coefficient, intercept included. None
+        scales the priors by the data: a slope times its predictor's standard deviation is N(0, 1),
+        the intercept at the predictors' means N(logit of the mean of y, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
+      standardize: whether to sample the coefficients of (x - mean) / sd. None does where columns
+        lie far from zero or differ much in width. True also makes a given `prior_scale` speak of sd
+        times each coefficient and of the intercept at the means. Draws and starts of
+        `amagold.sample` are on the scale of X in any case; a sampler of your own then sees
+        standardised positions, which `target.transform` translates.
     """
     sheet = sheet_of(X, intercept)
     signs = two_classes(y, sheet.num_rows)

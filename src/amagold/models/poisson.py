@@ -63,9 +63,11 @@ def poisson(
     Args:
       X: predictors, one row per example.
       y: counts, whole numbers from 0.
-      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by the data: a slope times its
-        predictor's standard deviation is N(0, 1), the intercept at the predictors' means N(log of the mean of y, 2.5^2).
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, 1), the intercept at the
+        predictors' means N(log of the mean of y, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
       standardize: as for `models.logistic`.
     """
     sheet = sheet_of(X, intercept)

@@ -21,7 +21,8 @@ class Normal:
 class CoefficientPrior:
     """Independent normals on the coefficients of a regression, up to a constant, with one row of the position for each.
 
-    The first may stand for an intercept elsewhere than at zero: offsets_j of every other coefficient are added to it before.
+    The first may stand for an intercept elsewhere than at zero: offsets_j of every other
+    coefficient are added to it before.
     """
 
     center: jax.Array

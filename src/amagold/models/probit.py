@@ -35,8 +35,8 @@ def probit(
 ) -> Posterior:
     """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent normal priors.
 
-    Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default prior of the intercept is about the
-      probit of the mean of y.
+    Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default
+      prior of the intercept is about the probit of the mean of y.
     """
     sheet = sheet_of(X, intercept)
     signs = two_classes(y, sheet.num_rows)

@@ -22,14 +22,17 @@ def robust(
 ) -> Posterior:
     """The posterior of a linear regression with noise_scale times Student-t noise and independent normal priors.
 
-    What is reported is as for `models.linear`. The posterior may have several modes when outliers agree with each other.
+    What is reported is as for `models.linear`. The posterior may have several modes when outliers
+    agree with each other.
 
     Args:
       X: predictors, one row per example.
       y: outcomes.
-      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by the data, as for `models.linear` with
-        the median of y for its mean and 1.4826 median absolute deviations for its standard deviation.
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data, as for `models.linear` with the median of y for its mean and 1.4826 median
+        absolute deviations for its standard deviation.
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
       noise_scale: what the noise is multiplied by; None when it is unknown.
       degrees_of_freedom: of the noise; fewer make outliers matter less.
       standardize: as for `models.logistic`, the outcomes included.

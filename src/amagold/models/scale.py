@@ -14,8 +14,9 @@ from amagold import trees
 class UserScale:
     """u belongs to x~ = (x - center) / scale and y~ = (y - response_center) / response_scale; theta to x and y.
 
-    theta_j = response_scale u_j / scale_j, and theta_0 = response_center + response_scale u_0 - sum_j center_j theta_j.
-    Draws are reported in float64: an intercept far from zero would lose its differences in float32.
+    theta_j = response_scale u_j / scale_j, and theta_0 = response_center + response_scale u_0 -
+    sum_j center_j theta_j. Draws are reported in float64: an intercept far from zero would lose its
+    differences in float32.
     """
 
     centers: jax.Array | None  # None without an intercept: predictors and outcomes are then only scaled

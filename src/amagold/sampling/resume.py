@@ -26,6 +26,7 @@ from amagold.store.checkpoint import Checkpoint, CheckpointFolder
 from amagold.store.lock import Lock
 from amagold.store.zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
+from amagold.target.transform import sampled
 from amagold.warmup import adapt
 from amagold.warmup.known import Known
 
@@ -157,7 +158,7 @@ def _position(target: Target, description: Description, init: trees.PyTree) -> t
         return description.position
     if init is None and target.init is None:
         raise ValueError("init must be given, because this run's positions are of a class of your own; pass any position of the target")
-    return target.init if init is None else trees.as_position(init)
+    return target.init if init is None else trees.as_position(sampled(target, init, "init"), "init")
 
 
 def _form(sampler: Sampler, description: Description, position: trees.PyTree) -> adapt.Progress:

@@ -39,7 +39,8 @@ def read_by(function: Any) -> Reading:
 def changed_in_place(function: Any) -> str | None:
     """The name of an array that the function reads and somebody wrote into, if there is one.
 
-    JAX knows NumPy's arrays by what they are, not by what they hold: a new trace would use the old numbers too.
+    JAX knows NumPy's arrays by what they are, not by what they hold: a new trace would use the old
+    numbers too.
     """
     changed = None
     for name, value in _values(function, DEEPEST, set()):

@@ -20,19 +20,21 @@ class Posterior:
     """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on the domain.
 
     Args:
-      log_likelihood: (position, example) -> one number, for ONE example: a row of every array in `data`.
+      log_likelihood: (position, example) -> one number, for ONE example: a row of every array in
+        `data`.
       log_prior: position -> one number; `lambda position: 0.0` is flat.
       data: a pytree of arrays with one common leading axis, the examples.
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
       init: a position, near which `amagold.sample` starts when it is not told where.
-      bounds: how far the likelihood of one example can stray from its Taylor polynomial (`amagold.LinearBounds`), for tests that are
-        exact on a few examples. None is unknown.
-      transform: maps a position to what `amagold.sample` reports and takes for its starts, and back with `transform.inverse`; None
-        reports positions as they are.
+      bounds: how far the likelihood of one example can stray from its Taylor polynomial
+        (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown.
+      transform: maps a position to what `amagold.sample` reports and takes for its starts, and back
+        with `transform.inverse`; None reports positions as they are.
 
-    JAX traces each function once and keeps what it saw, so a function must depend on its arguments alone. Define it once: a new one,
-    a lambda within a loop above all, is compiled anew, and JAX keeps each program. A record of arrays may stand for a function; then its
-    arrays may change and nothing compiles again.
+    JAX traces each function once and keeps what it saw, so a function must depend on its arguments
+    alone. Define it once: a new one, a lambda within a loop above all, is compiled anew, and JAX
+    keeps each program. A record of arrays may stand for a function; then its arrays may change and
+    nothing compiles again.
     """
 
     log_likelihood: Callable[[trees.PyTree, trees.PyTree], jax.Array]
