@@ -68,7 +68,7 @@ def problem(num_examples: int = NUM_EXAMPLES) -> amagold.Posterior:
     generator = np.random.default_rng(0)
     X = generator.normal(size=(num_examples, NUM_PREDICTORS)).astype(np.float32)
     odds = X @ np.array([1.0, -1.0, 0.5, 0.0, 2.0])
-    return amagold.models.logistic(X, generator.random(num_examples) < 1.0 / (1.0 + np.exp(-odds)), intercept=False)
+    return amagold.models.logistic(X, generator.random(num_examples) < 1.0 / (1.0 + np.exp(-odds)), prior_scale=1.0, intercept=False)
 
 
 def sampler_with(target: amagold.Posterior, center: Any, test: Any, step_size: float = 1.4) -> Sampler:

@@ -17,7 +17,7 @@ NUM_SAMPLES, NUM_WARMUP, NUM_CHAINS = 6_000, 400, 4
 
 def sampler():
     table = amagold.datasets.heart()
-    target = amagold.models.logistic(table.X, table.y)
+    target = amagold.models.logistic(table.X, table.y, prior_scale=1.0)
     return amagold.amagold(
         target, step_size=0.1, num_steps=5, gradient=amagold.gradients.minibatch(54, plan="epoch"), resample_momentum=False
     )

@@ -12,6 +12,7 @@ SIGNS = GENERATOR.random(60) < 0.5
 CLASSES = GENERATOR.integers(0, 4, 60)
 NUMBERS = GENERATOR.standard_t(3, 60).astype(np.float32)
 COUNTS = GENERATOR.poisson(2.0, 60)
+MOVED = X * np.float32([3.0, 0.01]) + np.float32([200.0, 5.0])  # in other units, and far from zero
 
 MAKERS = {
     "logistic": lambda X, **options: models.logistic(X, SIGNS, **options),
@@ -43,3 +44,8 @@ def wanted_log_likelihoods(name, z, noise_scale=0.7):
 
 def random_position(target, scale=1.0):
     return jax.tree.map(lambda leaf: (scale * GENERATOR.normal(size=leaf.shape)).astype(np.float32), target.init)
+
+
+def on_users_scale(target, position):
+    """What `amagold.sample` would report of a position."""
+    return position if target.transform is None else target.transform(jax.tree.map(np.asarray, position))

@@ -41,7 +41,7 @@ NOTHING = 1e-300  # an error so small that no test ends early
 def logistic(num_examples):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(num_examples, 5)).astype(np.float32)
-    return amagold.models.logistic(X, generator.random(num_examples) < expit(X @ COEFFICIENTS), intercept=False)
+    return amagold.models.logistic(X, generator.random(num_examples) < expit(X @ COEFFICIENTS), prior_scale=1.0, intercept=False)
 
 
 def pairs_of(num_examples, num_pairs, spread):

@@ -72,7 +72,7 @@ def test_a_start_of_zero_density():
             {"log_likelihood": lambda position, example: jnp.ones(3) * position},
             r"log_likelihood must return one number, got shape \(3,\); .*one row",
         ),
-        ({"log_likelihood": lambda position, example: 1}, "log_likelihood must return a floating-point number"),
+        ({"log_likelihood": lambda position, example: jnp.int32(position)}, "log_likelihood must return a floating-point number"),
         ({"log_prior": lambda position: jnp.ones(2) * position}, r"log_prior must return one number, got shape \(2,\); sum over"),
         ({"domain": lambda position: jnp.array([True, True])}, "domain must return one boolean"),
         ({"log_likelihood": None}, "log_likelihood must be a function"),

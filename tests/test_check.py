@@ -82,7 +82,7 @@ def test_sampling_another_model_fails():
 
 def test_a_logistic_regression_as_a_user_would():
     data = heart()
-    model = amagold.models.logistic(data.X[:, :2], data.y)
+    model = amagold.models.logistic(data.X[:, :2], data.y, prior_scale=1.0)
     sampler = amagold.amagold(model, step_size=0.02, num_steps=10, batch_size=27)
     report = check(model, sampler, **SIZES)
     assert report.is_exact_looking is True, str(report)

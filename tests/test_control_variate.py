@@ -73,7 +73,7 @@ def test_the_reference_knows_the_sums_over_all_data():
 def test_sums_do_not_round_at_many_examples():
     generator = np.random.default_rng(0)
     predictors = generator.normal(1.0, 1.0, (300_000, 3)).astype(np.float32)
-    posterior = amagold.models.logistic(predictors, generator.random(300_000) < 0.5, intercept=False)
+    posterior = amagold.models.logistic(predictors, generator.random(300_000) < 0.5, prior_scale=1.0, intercept=False)
     reference = reference_at(posterior, np.zeros(3), 1)
     wanted = -(np.asarray(posterior.data.sign, np.float64)[:, None] * predictors.astype(np.float64)).sum(axis=0) / 2.0
     np.testing.assert_allclose(reference.gradient, wanted, rtol=3e-6, atol=3e-2)

@@ -71,7 +71,7 @@ def test_the_reported_rate_is_that_of_acceptance():
 def test_large_sums_do_not_round():
     generator = np.random.default_rng(0)
     table = generator.normal(1.0, 1.0, (300_000, 2)).astype(np.float32)
-    posterior = amagold.models.logistic(table, generator.random(300_000) < 0.7, intercept=False)
+    posterior = amagold.models.logistic(table, generator.random(300_000) < 0.7, prior_scale=1.0, intercept=False)
     here, there = np.array([0.30, 0.28], np.float32), np.array([0.301, 0.279], np.float32)
     test = acceptance.delayed(1, here).bind(posterior)
     slope = float(jnp.dot(test.reference.gradient, jnp.asarray(there) - here))

@@ -100,10 +100,10 @@ def spread_out(width, num=60, seed=0):
 @pytest.mark.parametrize(
     ("posterior", "width"),
     [
-        (models.logistic(X, OUTCOMES), None),
-        (models.probit(X, OUTCOMES), None),
-        (models.robust(X, X[:, 0] - X[:, 1], noise_scale=0.5, degrees_of_freedom=3.0), None),
-        (models.softmax(X, np.arange(40) % 3), 3),
+        (models.logistic(X, OUTCOMES, prior_scale=1.0), None),
+        (models.probit(X, OUTCOMES, prior_scale=1.0), None),
+        (models.robust(X, X[:, 0] - X[:, 1], prior_scale=1.0, noise_scale=0.5, degrees_of_freedom=3.0), None),
+        (models.softmax(X, np.arange(40) % 3, prior_scale=1.0), 3),
     ],
     ids=["logistic", "probit", "robust", "softmax"],
 )
@@ -130,7 +130,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"bounds must give a parabola below .* are unknown"):
         acceptance.firefly(CENTER).bind(amagold.Posterior(unknown, lambda position: -jnp.sum(position**2), X))
     with pytest.raises(ValueError, match=r"bounds must give a parabola below .* grow without end"):
-        acceptance.firefly(CENTER).bind(models.poisson(X, OUTCOMES, intercept=False))
+        acceptance.firefly(CENTER).bind(models.poisson(X, OUTCOMES, prior_scale=1.0, intercept=False))
     with pytest.raises(ValueError, match="needs a target with data"):
         acceptance.firefly().bind(models.double_well())
     with pytest.raises(ValueError, match="block_size must be a whole number of at least 1, got 0"):

@@ -40,7 +40,7 @@ def planned(target, num_chains=4):
 
 
 def test_with_bounds_a_few_examples_decide():
-    plan = planned(amagold.models.logistic(*table(100_000)))
+    plan = planned(amagold.models.logistic(*table(100_000), prior_scale=1.0))
     assert (plan.gradient, plan.order, plan.test, plan.mass) == ("control variate", 2, "tuna", "dense")
     assert plan.test_examples < 10
     assert plan.slow_down < 0.1
@@ -56,12 +56,12 @@ def test_without_bounds_all_data_decide():
 
 
 def test_few_data_are_taken_whole():
-    plan = planned(amagold.models.logistic(*table(200)))
+    plan = planned(amagold.models.logistic(*table(200), prior_scale=1.0))
     assert (plan.gradient, plan.test, plan.order) == ("full", "full", None)
 
 
 def test_where_many_examples_would_be_drawn_all_data_decide():
-    plan = planned(amagold.models.logistic(*table(2_000, 20)))
+    plan = planned(amagold.models.logistic(*table(2_000, 20), prior_scale=1.0))
     assert plan.test == "full"
     assert {kind["test"] for kind in plan.kinds} == {"full", "tuna"}, "the other was weighed"
 
@@ -69,7 +69,7 @@ def test_where_many_examples_would_be_drawn_all_data_decide():
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "CHUNK_BYTES", 4_000)
-    target = amagold.models.logistic(*table(20_000))
+    target = amagold.models.logistic(*table(20_000), prior_scale=1.0)
     settings = dict(num_samples=240, num_warmup=100, num_chains=2, progress=False)
     whole = amagold.sample(target, **settings)
     assert whole.plan.test == "tuna"

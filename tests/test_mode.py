@@ -19,7 +19,7 @@ from amagold.warmup.starts import disperse
 
 def heart():
     table = amagold.datasets.heart()
-    return logistic(table.X, table.y)
+    return logistic(table.X, table.y, prior_scale=1.0)
 
 
 def in_other_units():
@@ -27,7 +27,7 @@ def in_other_units():
     generator = np.random.default_rng(1)
     size = 10.0 ** np.linspace(-2, 4, 8)
     X = generator.normal(size=(1000, 8)) * size + size
-    return logistic(X, generator.uniform(size=1000) < 0.4, prior_scale=10.0)
+    return logistic(X, generator.uniform(size=1000) < 0.4, prior_scale=10.0, standardize=False)
 
 
 def distance_to_mode(target, position):
@@ -57,7 +57,7 @@ def test_a_regression(target, start):
 def test_data_in_chunks_and_no_second_compilation(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(501, 3)).astype(np.float32)
-    targets = [logistic(X, generator.uniform(size=501) < 0.3, intercept=False) for _ in range(2)]
+    targets = [logistic(X, generator.uniform(size=501) < 0.3, prior_scale=1.0, intercept=False) for _ in range(2)]
     whole = find_mode(targets[0], np.zeros(3)).position
     compiled = mode_file._search()._cache_size()
     find_mode(targets[1], np.ones(3), max_iterations=100)
@@ -149,7 +149,7 @@ def test_a_whole_hessian_is_taken_where_it_is_worth_it(num_parameters, num_examp
 def test_some_hundreds_of_parameters_have_a_whole_hessian():
     generator = np.random.default_rng(0)
     predictors = generator.normal(size=(900, 300)).astype(np.float32)
-    target = amagold.models.logistic(predictors, generator.random(900) < 0.5, intercept=False)
+    target = amagold.models.logistic(predictors, generator.random(900) < 0.5, prior_scale=1.0, intercept=False)
     mode = find_mode(target, target.init)
     found = curvature_at(target, mode.position)
     assert found.is_dense

@@ -108,7 +108,7 @@ def test_a_netcdf_file_needs_a_folder(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize("num_warmup", [1, 8])
 def test_a_short_warm_up_keeps_the_planned_step_size(num_warmup):
     table = amagold.datasets.heart()
-    run = amagold.sample(amagold.models.logistic(table.X, table.y), 200, num_warmup, progress=False)
+    run = amagold.sample(amagold.models.logistic(table.X, table.y, prior_scale=1.0), 200, num_warmup, progress=False)
     assert float(run.sample_stats["acceptance_rate"].mean()) > 0.7
     assert any(f"num_warmup = {num_warmup} is too few to adapt anything" in sentence for sentence in run.warnings)
 
@@ -152,7 +152,7 @@ def test_more_bad_arguments_are_named(options, sentence):
 def test_batches_from_outside_cannot_be_sampled():
     table = amagold.datasets.heart()
     gradient = amagold.gradients.minibatch(30, plan="external")
-    sampler = amagold.amagold(amagold.models.logistic(table.X, table.y), step_size=0.01, gradient=gradient)
+    sampler = amagold.amagold(amagold.models.logistic(table.X, table.y, prior_scale=1.0), step_size=0.01, gradient=gradient)
     with pytest.raises(ValueError, match="plan='external' needs batches from outside, which sample cannot give"):
         amagold.sample(sampler, progress=False)
 

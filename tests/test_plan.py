@@ -31,12 +31,12 @@ def synthetic():
     generator = np.random.default_rng(3)
     X = generator.normal(size=(2000, 20)).astype(np.float32)
     y = generator.uniform(size=2000) < 1 / (1 + np.exp(-X @ generator.normal(size=20) * 0.3))
-    return logistic(X, y, intercept=False)
+    return logistic(X, y, prior_scale=1.0, intercept=False)
 
 
 def heart():
     table = amagold.datasets.heart()
-    return logistic(table.X, table.y)
+    return logistic(table.X, table.y, prior_scale=1.0)
 
 
 def overstated_noise():

@@ -233,7 +233,9 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     table = amagold.datasets.heart()
 
     def make(rows, **options):
-        return amagold.l2mc(amagold.models.logistic(table.X[:rows], table.y[:rows], **options), step_size=0.05, num_steps=2)
+        return amagold.l2mc(
+            amagold.models.logistic(table.X[:rows], table.y[:rows], **{"prior_scale": 1.0, **options}), step_size=0.05, num_steps=2
+        )
 
     amagold.sample(make(270), 200, 20, 2, store=path, progress=False)
     mark_incomplete(path)
@@ -253,7 +255,7 @@ def test_another_sampler_or_other_data_are_noticed(tmp_path):
     with pytest.raises(ValueError, match=r"whose positions are \(14,\), got positions \(\)"):
         amagold.resume(path, amagold.l2mc(amagold.models.double_well(), step_size=0.05, num_steps=2), progress=False)
     mark_incomplete(path)
-    shuffled = amagold.models.logistic(table.X[::-1], table.y[::-1])
+    shuffled = amagold.models.logistic(table.X[::-1], table.y[::-1], prior_scale=1.0)
     with pytest.warns(amagold.SamplingWarning, match="the data fingerprint changed"):
         amagold.resume(path, amagold.l2mc(shuffled, step_size=0.05, num_steps=2), progress=False)
 
@@ -437,7 +439,7 @@ KINDS = {
     "planned, diagonal": lambda: (HEART, {"warmup": amagold.Warmup(mass="diagonal")}),
     "planned, no warm-up": lambda: (HEART, {"num_warmup": 0}),
 }
-HEART = amagold.models.logistic(amagold.datasets.heart().X, amagold.datasets.heart().y)
+HEART = amagold.models.logistic(amagold.datasets.heart().X, amagold.datasets.heart().y, prior_scale=1.0)
 
 
 QUICK = ("irreversible", "planned", "planned, no warm-up")

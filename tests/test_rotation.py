@@ -42,12 +42,12 @@ def heavy_tailed():
 def counts(num_examples=500):
     generator = np.random.default_rng(0)
     predictors = 0.5 * generator.normal(size=(num_examples, 5))
-    return models.poisson(predictors, generator.poisson(np.exp(predictors @ (0.3 * generator.normal(size=5)))))
+    return models.poisson(predictors, generator.poisson(np.exp(predictors @ (0.3 * generator.normal(size=5)))), prior_scale=1.0)
 
 
 def credit():
     table = datasets.australian()
-    return models.logistic(table.X, table.y)
+    return models.logistic(table.X, table.y, prior_scale=1.0)
 
 
 def laplace(target):

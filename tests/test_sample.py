@@ -20,7 +20,7 @@ import amagold.sampling.engine
 from amagold.models.double_well import double_well_moments
 
 HEART = amagold.datasets.heart()
-LOGISTIC = amagold.models.logistic(HEART.X, HEART.y)
+LOGISTIC = amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0)
 few_draws = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
 
@@ -55,7 +55,8 @@ def test_one_call_gives_good_draws(planned):
 def test_the_plan_is_said_kept_and_true(planned, capsys):
     amagold.sample(LOGISTIC, 500, 200, progress=True)
     said = capsys.readouterr().out
-    assert said.strip() == str(planned.plan).strip()
+    assert said.strip() == "\n".join([str(planned.plan), *LOGISTIC.notes]).strip()
+    assert "Priors as given: each coefficient ~ N(0, 1^2)" in said
     assert "270 examples" in said
     acceptance = float(planned.sample_stats["acceptance_rate"].mean())
     assert acceptance == pytest.approx(planned.plan.predicted_acceptance, abs=0.05)
@@ -94,7 +95,7 @@ ONE_DEVICE = """
 import sys, numpy, amagold
 from amagold.run import chunks
 table = amagold.datasets.heart()
-sampler = amagold.l2mc(amagold.models.logistic(table.X, table.y), step_size=0.1, num_steps=3)
+sampler = amagold.l2mc(amagold.models.logistic(table.X, table.y, prior_scale=1.0), step_size=0.1, num_steps=3)
 run = amagold.sample(sampler, 20, 0, 4, init=numpy.zeros(14), progress=False)
 assert run.attributes["versions"]["platform"] == "cpu x " + sys.argv[2], run.attributes["versions"]
 numpy.save(sys.argv[1], run.posterior["theta"].values)

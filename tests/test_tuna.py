@@ -116,7 +116,7 @@ def test_the_alias_table_has_the_weights():
 def test_remainders_are_precise_however_small(order, size):
     generator = np.random.default_rng(1)
     X, y = generator.normal(size=(50, 3)).astype(np.float32), generator.random(50) < 0.5
-    posterior = amagold.models.logistic(X, y, intercept=False)
+    posterior = amagold.models.logistic(X, y, prior_scale=1.0, intercept=False)
     center, here, there = (scale * generator.normal(size=3).astype(np.float32) for scale in (1.0, size, size))
     bound = acceptance.tuna(order, center=center, block_size=8).bind(posterior)
     found = remainder_differences(bound.bounds, bound.reference, order, center + here, center + there, posterior.data)

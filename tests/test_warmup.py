@@ -17,7 +17,7 @@ PROBLEMS = {
     "double well": (amagold.models.double_well(), 0.0, {"gradient": amagold.gradients.noisy(1.0)}),
     "Dist1": (dist1(), np.zeros(2), {"gradient": amagold.gradients.noisy(1.0)}),
     "Dist2": (dist2(), np.zeros(2), {"gradient": amagold.gradients.noisy(1.0)}),
-    "heart": (amagold.models.logistic(HEART.X, HEART.y), np.zeros(14), {"batch_size": 32}),
+    "heart": (amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0), np.zeros(14), {"batch_size": 32}),
 }
 
 

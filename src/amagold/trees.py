@@ -10,13 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from amagold.arrays import as_numbers
+
 PyTree = Any
 Class = TypeVar("Class")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Class]]:
+def record(*, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Class]]:
     """A frozen dataclass whose fields are traced by JAX, except the ones named in `static`.
+
+    A field named in `functions` is traced where its value is a record itself, so that its numbers may change without a new
+    program, and static where it is a plain function.
 
     `__post_init__` runs when a person builds the record and not when JAX rebuilds it from its leaves, so it may check values.
     """
@@ -24,27 +29,49 @@ def record(*, static: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Clas
     def decorate(cls: type[Class]) -> type[Class]:
         cls = dataclasses.dataclass(frozen=True, eq=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        traced = [name for name in names if name not in static]
+
+        def fixed_in(instance: Any) -> tuple[str, ...]:
+            """The static fields, decided once: later the leaves may be anything."""
+            if not functions:
+                return static
+            fixed = instance.__dict__.get("_fixed")
+            if fixed is None:
+                fixed = (*static, *(name for name in functions if not is_traceable(getattr(instance, name))))
+                object.__setattr__(instance, "_fixed", fixed)
+            return fixed
 
         def flatten(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
-            values = tuple(getattr(instance, name) for name in static)
+            fixed = fixed_in(instance)
+            values = tuple(getattr(instance, name) for name in fixed)
             # the types too: two NamedTuples of different classes are equal when their fields are, and must not share a trace
-            return [getattr(instance, name) for name in traced], (values, tuple(map(type, values)))
+            return [getattr(instance, name) for name in names if name not in fixed], (values, tuple(map(type, values)), fixed)
 
         def flatten_with_keys(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
-            leaves, values = flatten(instance)
-            return [(jax.tree_util.GetAttrKey(name), leaf) for name, leaf in zip(traced, leaves, strict=True)], values
+            children, auxiliary = flatten(instance)
+            traced = [name for name in names if name not in auxiliary[2]]
+            return [(jax.tree_util.GetAttrKey(name), child) for name, child in zip(traced, children, strict=True)], auxiliary
 
-        def unflatten(values: tuple[Any, ...], leaves: Any) -> Any:
+        def unflatten(auxiliary: tuple[Any, ...], children: Any) -> Any:
+            values, _, fixed = auxiliary
             instance = object.__new__(cls)
-            for name, value in zip((*traced, *static), (*leaves, *values[0]), strict=True):
+            traced = [name for name in names if name not in fixed]
+            for name, value in zip((*traced, *fixed), (*children, *values), strict=True):
                 object.__setattr__(instance, name, value)
+            if functions:
+                object.__setattr__(instance, "_fixed", fixed)
             return instance
 
         jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
         return cls
 
     return decorate
+
+
+def is_traceable(value: Any) -> bool:
+    """Whether the value is a tree that JAX knows, with nothing but arrays for leaves: not a plain function, nor one that holds one."""
+    if jax.tree_util.all_leaves([value]):
+        return False
+    return all(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in jax.tree.leaves(value))
 
 
 def hashable(function: Any) -> Any:
@@ -61,17 +88,19 @@ def is_concrete(tree: PyTree) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def as_position(position: PyTree) -> PyTree:
-    """The position as floating-point arrays."""
+def as_position(position: PyTree, name: str = "position") -> PyTree:
+    """The position as floating-point arrays; `name` is what a sentence about a bad one calls it."""
 
-    def as_float(leaf: Any) -> jax.Array:
+    def as_float(path: Any, leaf: Any) -> jax.Array:
+        if not isinstance(leaf, (float, jax.Array)):
+            leaf = as_numbers(f"{name}{jax.tree_util.keystr(path)}", leaf)
         kind = jnp.result_type(leaf)
         # a given type, because a Python number's own would make the first step compile once more than the rest
         kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
         # NumPy's numbers are converted by NumPy, which compiles nothing
         return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, kind), kind)
 
-    return jax.tree.map(as_float, position)
+    return jax.tree_util.tree_map_with_path(as_float, position)
 
 
 def size(tree: PyTree) -> int:

@@ -43,7 +43,7 @@ def logistic(num_examples: int, num_parameters: int) -> Problem:
     """The library's own logistic regression."""
     return Problem(
         f"logistic {num_examples} x {num_parameters}",
-        lambda: models.logistic(*logistic_table(num_examples, num_parameters)),
+        lambda: models.logistic(*logistic_table(num_examples, num_parameters), prior_scale=1.0),
         logistic_log_density,
         lambda: (signed_rows(*logistic_table(num_examples, num_parameters)),),
     )
@@ -90,7 +90,7 @@ def softmax(num_examples: int, num_predictors: int, num_classes: int) -> Problem
         return jnp.sum(chosen - jax.nn.logsumexp(z, axis=1)) - 0.5 * jnp.sum(position**2)
 
     name = f"softmax {num_examples} x {num_predictors} x {num_classes}"
-    return Problem(name, lambda: models.softmax(*table(), num_classes=num_classes), log_density, data)
+    return Problem(name, lambda: models.softmax(*table(), prior_scale=1.0, num_classes=num_classes), log_density, data)
 
 
 def robust(num_examples: int, num_parameters: int) -> Problem:
@@ -110,13 +110,15 @@ def robust(num_examples: int, num_parameters: int) -> Problem:
     def log_density(position: jax.Array, rows: jax.Array, responses: jax.Array) -> jax.Array:
         return -2.5 * jnp.sum(jnp.log1p((responses - rows @ position) ** 2 / 4.0)) - 0.5 * jnp.sum(position**2)
 
-    return Problem(f"robust {num_examples} x {num_parameters}", lambda: models.robust(*table()), log_density, data)
+    name = f"robust {num_examples} x {num_parameters}"
+    return Problem(name, lambda: models.robust(*table(), prior_scale=1.0, noise_scale=1.0), log_density, data)
 
 
 def australian() -> Problem:
     """The credit data, 690 x 15."""
     table = datasets.australian()
-    return Problem("australian", lambda: models.logistic(table.X, table.y), logistic_log_density, lambda: (signed_rows(table.X, table.y),))
+    data = lambda: (signed_rows(table.X, table.y),)  # noqa: E731
+    return Problem("australian", lambda: models.logistic(table.X, table.y, prior_scale=1.0), logistic_log_density, data)
 
 
 def signed_rows(predictors: np.ndarray, outcomes: np.ndarray) -> jax.Array:

@@ -37,7 +37,7 @@ def write_rows(path: Path, predictors: np.ndarray, outcomes: np.ndarray, coeffic
 
 def measure(num_chains: int, num_samples: int, seconds: float) -> Measurement:
     predictors, outcomes, coefficients = synthetic()
-    target = models.logistic(predictors, outcomes)
+    target = models.logistic(predictors, outcomes, prior_scale=1.0)
     sampler = amagold(target, step_size=STEP_SIZE, friction=FRICTION, num_steps=10, batch_size=BATCH_SIZE)
     with tempfile.TemporaryDirectory() as folder:
         loop = CLoop("logistic", Path(folder))

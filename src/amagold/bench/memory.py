@@ -71,7 +71,7 @@ def draw_large(num_examples: int, num_parameters: int) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sample(models.logistic(*logistic_table(num_examples, num_parameters)), num_chains=64, progress=False)
+        sample(models.logistic(*logistic_table(num_examples, num_parameters), prior_scale=1.0), num_chains=64, progress=False)
 
 
 def measure_data(num_examples: int, num_parameters: int, seconds: float) -> Measurement:

@@ -15,6 +15,7 @@ from amagold.gradients import Minibatch
 from amagold.run import run_chunks, start_chains
 from amagold.samplers import Sampler
 from amagold.target import Density, Posterior, Target, checks
+from amagold.target.transform import sampled
 
 UNSETTLED_RATE = 1e-2  # how often a settled reference may be called unsettled: the price is another, longer run
 AGAIN = 4  # a sampler is called biased only if a reference this many times as long, going on from the first, says so too
@@ -99,7 +100,8 @@ def check(
     Args:
       target: the posterior to be left alone.
       sampler: any sampler of this library, of batches that it draws itself.
-      position: where the reference starts; None is `target.init`.
+      position: where the reference starts, on the scale of `amagold.sample`'s draws; None is `target.init`. The report is about the
+        positions that are sampled.
       num_chains: independent chains. Errors fall as one over the square root.
       num_transitions: transitions of the checked sampler. More show smaller biases, and biases that build up slowly.
       num_reference: transitions of the reference to burn in, and again to measure.
@@ -131,7 +133,7 @@ def check(
 
 
 def _start(target: Target, position: trees.PyTree) -> trees.PyTree:
-    position = target.init if position is None else position
+    position = target.init if position is None else sampled(target, position, "position")
     if position is None:
         raise ValueError("position must be given for a target without init: where should the chains start? Pass position=..., or init=...")
     return trees.as_position(position)

@@ -9,6 +9,7 @@ import numpy as np
 from amagold import trees
 from amagold.gradients.full import energy_gradient
 from amagold.target import Posterior, Target, checks
+from amagold.target.transform import sampled
 
 ROWS_AT_ONCE = 256  # rows of the kernel matrix that exist at one time
 EXAMPLES_AT_ONCE = 2**22  # draws x examples whose gradients are computed together
@@ -32,7 +33,8 @@ def kernel_stein_discrepancy(
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density` without a domain.
-      draws: positions with a leading axis (draw,) or leading axes (chain, draw), as the target's position otherwise.
+      draws: positions with a leading axis (draw,) or leading axes (chain, draw), as the target's position otherwise; on the user's
+        scale, as in `run.posterior`, where the target has a `transform`. Distances are those of the sampled positions.
         Whichever fits: with `target.init` its shapes decide, else leaves of three axes or more are (chain, draw, ...).
       max_draws: a larger number of draws is thinned evenly to this many; the time is quadratic in it.
       kernel: "imq".
@@ -44,7 +46,7 @@ def kernel_stein_discrepancy(
     if target.domain is not None:
         raise ValueError("target must have no domain for a Stein discrepancy: its identity fails at a wall; reparametrise the model")
     checks.whole_number("max_draws", max_draws, at_least=2, remedy="give how many draws to look at; 2000 take a second")
-    thinned = _thin(_pool(target, draws), max_draws)
+    thinned = _thin(_pool(target, sampled(target, draws, "draws")), max_draws)
     positions = np.concatenate([np.asarray(leaf, np.float64).reshape(len(leaf), -1) for leaf in jax.tree.leaves(thinned)], axis=1)
     if not np.isfinite(positions).all():
         raise ValueError("draws must be finite, got some that are not; drop the chains that diverged and say so")

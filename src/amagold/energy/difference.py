@@ -14,6 +14,7 @@ from amagold.target import Posterior, Target
 def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float:
     """U(a) - U(b) as a float, where U = -log prior - sum of log likelihoods (or -log density).
 
+    `a` and `b` are positions as samplers see them (`target.transform` maps them to the user's scale, where there is one).
     Each example's two log likelihoods are subtracted before anything is summed, and the sum is accumulated in float64, so
     the large common part of the two energies never rounds the difference away.
     """

@@ -51,9 +51,9 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
-@jit(ONCE, "log_density")
+@jit(ONCE)
 def density_derivatives(log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
-    """The same of -log density, computed whole."""
+    """The same of -log density, computed whole; the function is a record, whose numbers are traced."""
 
     def energy(at: jax.Array) -> jax.Array:
         return -log_density(trees.unflatten_like(at, position))

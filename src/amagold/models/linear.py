@@ -2,34 +2,42 @@
 
 from jax.typing import ArrayLike
 
+from amagold.models.default_priors import mean_and_deviation, of_numbers
+from amagold.models.design import noisy_design_of
 from amagold.models.outcomes import numbers
-from amagold.models.residuals import Example, Gaussian, noisy_regression
-from amagold.models.table import table_of
+from amagold.models.residuals import Gaussian, from_design
+from amagold.models.table import sheet_of
 from amagold.target import Posterior
 
 
 def linear(
     X: ArrayLike,
     y: ArrayLike,
-    prior_scale: float = 1.0,
+    prior_scale: float | None = None,
     intercept: bool = True,
     *,
-    noise_scale: float | None = 1.0,
-    standardize: bool = False,
+    noise_scale: float | None = None,
+    standardize: bool | None = None,
 ) -> Posterior:
-    """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent N(0, prior_scale^2) priors.
+    """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent normal priors.
 
-    A position holds the coefficients on the scale of X, the intercept first; with an unknown noise scale it is a dict of `coefficients`
-    and `log_noise_scale`, which has the prior N(0, 2^2).
+    `amagold.sample` reports a dict of `coefficients` on the scale of X and y, the intercept first,
+    and `log_noise_scale`; with a known noise scale the coefficients alone.
 
     Args:
       X: predictors, one row per example.
       y: outcomes.
-      prior_scale: standard deviation of the prior on every coefficient.
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
-      noise_scale: standard deviation of the noise; None when it is unknown.
-      standardize: as for `models.logistic`.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, (2.5 sd(y))^2), the
+        intercept at the predictors' means N(mean(y), (2.5 sd(y))^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
+      noise_scale: standard deviation of the noise; None when it is unknown: its log has the prior
+        N(log sd(y), 2^2).
+      standardize: as for `models.logistic`, the outcomes included.
     """
-    table = table_of(X, intercept, standardize)
-    data = Example(table.predictors, numbers(y, len(table.predictors)))
-    return noisy_regression(Gaussian(), data, prior_scale, table.columns, noise_scale)
+    sheet = sheet_of(X, intercept)
+    response = numbers(y, sheet.num_rows)
+    outcomes = mean_and_deviation(response, sheet.has_intercept)
+    design = noisy_design_of(sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale)
+    return from_design(Gaussian(), design)

@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.models.default_priors import log_odds, of_link
+from amagold.models.design import design_of
 from amagold.models.log_sigmoid import log_sigmoid
 from amagold.models.outcomes import two_classes
 from amagold.models.regression import Predictor, regression
-from amagold.models.table import table_of
+from amagold.models.table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -39,19 +42,29 @@ class Logistic:
         return LinearBounds(predictor, self, (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)), lower_curvature=lower_curvature, upper_curvature=0.0)
 
 
-def logistic(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True, *, standardize: bool = False) -> Posterior:
-    """The posterior of a logistic regression with independent N(0, prior_scale^2) priors.
+def logistic(
+    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+) -> Posterior:
+    """The posterior of a logistic regression with independent normal priors.
 
-    A position holds the coefficients on the scale of X, the intercept first.
+    `amagold.sample` reports the coefficients on the scale of X, the intercept first.
 
     Args:
       X: predictors, one row per example.
       y: outcomes, 0 or 1 (or -1 and 1, or booleans).
-      prior_scale: standard deviation of the prior on every coefficient.
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
-      standardize: whether to store (x - mean) / sd, which float32 keeps better, and let the prior speak of sd times each coefficient
-        and of the intercept at the means. Positions stay on the scale of X.
+      prior_scale: standard deviation of the prior on every coefficient, intercept included. None
+        scales the priors by the data: a slope times its predictor's standard deviation is N(0, 1),
+        the intercept at the predictors' means N(logit of the mean of y, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
+      standardize: whether to sample the coefficients of (x - mean) / sd. None does where columns
+        lie far from zero or differ much in width. True also makes a given `prior_scale` speak of sd
+        times each coefficient and of the intercept at the means. Draws and starts of
+        `amagold.sample` are on the scale of X in any case; a sampler of your own then sees
+        standardised positions, which `target.transform` translates.
     """
-    table = table_of(X, intercept, standardize)
-    data = Example(table.predictors, two_classes(y, len(table.predictors)))
-    return regression(Logistic(), data, prior_scale, table.columns)
+    sheet = sheet_of(X, intercept)
+    signs = two_classes(y, sheet.num_rows)
+    center = log_odds(float(np.mean(signs > 0)), sheet.num_rows)
+    design = design_of(sheet, of_link(center), prior_scale, standardize)
+    return regression(Logistic(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform)

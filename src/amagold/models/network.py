@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.arrays import as_numbers
+from amagold.models.outcomes import classes
 from amagold.models.priors import Normal
 from amagold.target import Posterior, checks
 
@@ -44,15 +46,17 @@ def network(
 
     Args:
       X: inputs, one row per example.
-      y: classes, whole numbers from 0.
+      y: classes, whole numbers from 0, each of them seen at least once.
       hidden: widths of the hidden layers; the paper's network has 500 and 256.
       prior_scale: standard deviation of the prior on every weight and bias.
-      num_classes: how many classes there are; None takes them from y.
+      num_classes: how many classes there are, where y does not hold them all; None takes them from y.
       seed: of the random start `init`, uniform within 1 / sqrt(a layer's inputs).
     """
-    inputs, labels = np.asarray(X, np.float32), np.asarray(y)
+    inputs, labels = np.asarray(as_numbers("X", X), np.float32), np.asarray(as_numbers("y", y))
     if inputs.ndim != 2:
         raise ValueError(f"X must have a row per example and a column per input, got shape {inputs.shape}; flatten the images")
+    if not len(inputs):
+        raise ValueError("X must have at least one row, got none; give one row per example")
     if labels.shape != inputs.shape[:1]:
         raise ValueError(f"y must have one class for each of the {len(inputs)} rows of X, got shape {labels.shape}; give one label per row")
     if not np.issubdtype(labels.dtype, np.integer) or (labels.size and labels.min() < 0):
@@ -60,15 +64,10 @@ def network(
     for place, width in enumerate(hidden):
         checks.whole_number(f"hidden[{place}]", width, at_least=1, remedy="give the width of every hidden layer")
     checks.number("prior_scale", prior_scale, above=0.0, remedy="give the prior's standard deviation")
-    found = int(labels.max()) + 1 if labels.size else 0
-    if num_classes is None:
-        num_classes = found
-    checks.whole_number("num_classes", num_classes, at_least=2, remedy="give how many classes there are")
-    if found > num_classes:
-        raise ValueError(f"num_classes must be at least {found}, because y holds the class {found - 1}, got {num_classes}; raise it")
-    data = Example(jnp.asarray(inputs), jnp.asarray(labels, jnp.int32))
-    widths = (inputs.shape[1], *(int(width) for width in hidden), int(num_classes))
-    return Posterior(log_likelihood, Normal(float(prior_scale)), data, init=_random_layers(widths, seed))
+    labels, num_classes = classes(labels, len(inputs), num_classes)
+    data = Example(jnp.asarray(inputs), jnp.asarray(labels))
+    widths = (inputs.shape[1], *(int(width) for width in hidden), num_classes)
+    return Posterior(log_likelihood, Normal(jnp.float32(prior_scale)), data, init=_random_layers(widths, seed))
 
 
 def _random_layers(widths: tuple[int, ...], seed: int) -> list[dict[str, np.ndarray]]:

@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.models.default_priors import log_rate, of_link
+from amagold.models.design import design_of
 from amagold.models.outcomes import counts
 from amagold.models.regression import Predictor, regression
-from amagold.models.table import table_of
+from amagold.models.table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -52,16 +55,23 @@ class Poisson:
         return LinearBounds(predictor, self, (math.inf, 1.0, 1.0), scale=rate, growth=1.0, upper_curvature=0.0)
 
 
-def poisson(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True, *, standardize: bool = False) -> Posterior:
-    """The posterior of a Poisson regression, E[y] = exp(x . theta), with independent N(0, prior_scale^2) priors.
+def poisson(
+    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+) -> Posterior:
+    """The posterior of a Poisson regression, E[y] = exp(x . theta), with independent normal priors.
 
     Args:
       X: predictors, one row per example.
       y: counts, whole numbers from 0.
-      prior_scale: standard deviation of the prior on every coefficient.
-      intercept: whether to put a column of ones first, so that the first coefficient is the intercept.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, 1), the intercept at the
+        predictors' means N(log of the mean of y, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
       standardize: as for `models.logistic`.
     """
-    table = table_of(X, intercept, standardize)
-    data = Example(table.predictors, counts(y, len(table.predictors)))
-    return regression(Poisson(), data, prior_scale, table.columns)
+    sheet = sheet_of(X, intercept)
+    events = counts(y, sheet.num_rows)
+    center = log_rate(float(events.mean(dtype=np.float64)), sheet.num_rows)
+    design = design_of(sheet, of_link(center), prior_scale, standardize)
+    return regression(Poisson(), Example(design.predictors, jnp.asarray(events)), design.prior, design.transform)

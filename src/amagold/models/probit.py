@@ -4,13 +4,17 @@ import math
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.models.default_priors import normal_quantile, of_link
+from amagold.models.design import design_of
 from amagold.models.logistic import Example
 from amagold.models.normal_tail import log_normal_cdf
 from amagold.models.outcomes import two_classes
 from amagold.models.regression import Predictor, regression
-from amagold.models.table import table_of
+from amagold.models.table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -26,11 +30,16 @@ class Probit:
         return LinearBounds(predictor, self, (math.inf, 1.0, 0.29572), upper_curvature=0.0)
 
 
-def probit(X: ArrayLike, y: ArrayLike, prior_scale: float = 1.0, intercept: bool = True, *, standardize: bool = False) -> Posterior:
-    """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent N(0, prior_scale^2) priors.
+def probit(
+    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+) -> Posterior:
+    """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent normal priors.
 
-    Args: as for `models.logistic`, whose coefficients are about 1.6 times as large.
+    Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default
+      prior of the intercept is about the probit of the mean of y.
     """
-    table = table_of(X, intercept, standardize)
-    data = Example(table.predictors, two_classes(y, len(table.predictors)))
-    return regression(Probit(), data, prior_scale, table.columns)
+    sheet = sheet_of(X, intercept)
+    signs = two_classes(y, sheet.num_rows)
+    center = normal_quantile(float(np.mean(signs > 0)), sheet.num_rows)
+    design = design_of(sheet, of_link(center), prior_scale, standardize)
+    return regression(Probit(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform)

@@ -3,19 +3,20 @@
 import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from amagold.models import residuals
-from amagold.models.columns import Columns, NormalOnColumns
 from amagold.models.double_well import double_well
 from amagold.models.double_well import log_density as double_well_log_density
 from amagold.models.logistic import Example as SignExample
 from amagold.models.logistic import Logistic
 from amagold.models.poisson import Example as CountExample
 from amagold.models.poisson import Poisson
-from amagold.models.priors import Normal
+from amagold.models.priors import CoefficientPrior, NoisePrior
 from amagold.models.probit import Probit
-from amagold.models.regression import Likelihood, regression
+from amagold.models.regression import Likelihood, Predictor, regression
+from amagold.models.scale import UserScale
 from amagold.models.softmax import Example as LabelExample
 from amagold.models.softmax import Softmax
 from amagold.target import Density, Posterior, Target
@@ -24,6 +25,7 @@ Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
 OUTCOMES = {"logistic": Logistic, "probit": Probit, "softmax": Softmax, "poisson": Poisson}
 EXAMPLES = {"logistic": SignExample, "probit": SignExample, "softmax": LabelExample, "poisson": CountExample}
 SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
+DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
 
 
 def recipe_of(target: Target) -> Recipe | None:
@@ -31,11 +33,17 @@ def recipe_of(target: Target) -> Recipe | None:
     if target.domain is not None:
         return None
     if isinstance(target, Density):
-        return ({"model": "double_well"}, {}) if target.log_density is double_well_log_density else None
+        is_ours = getattr(target.log_density, "function", None) is double_well_log_density
+        return ({"model": "double_well"}, {}) if is_ours else None
     settings = _settings(target)
     if settings is None:
         return None
-    return settings, {name: np.asarray(values) for name, values in target.data._asdict().items()}
+    arrays = {f"{DATA}{name}": np.asarray(values) for name, values in target.data._asdict().items()}
+    prior = target.log_prior
+    if isinstance(prior, NoisePrior):
+        arrays |= {f"{NOISE}{name}": np.asarray(getattr(prior, name)) for name in ("log_center", "log_scale")}
+        prior = prior.coefficients
+    return settings, arrays | _arrays(PRIOR, prior) | _arrays(TRANSFORM, target.transform)
 
 
 def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Target:
@@ -45,30 +53,35 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         return double_well()
     if name not in OUTCOMES and name not in SHAPES:
         raise ValueError(f"the run's model must be one of this library's, got {name!r}; name your own with --target")
-    scale, columns = float(settings["prior_scale"]), _columns(settings.get("columns"))
+    prior = CoefficientPrior(**{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"]))  # pyright: ignore
+    of_transform = _of(TRANSFORM, arrays)
+    transform = UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax") if of_transform else None  # pyright: ignore
     if name in SHAPES:
-        shape = SHAPES[name](**settings["shape"])
-        return residuals.noisy_regression(shape, residuals.Example(**arrays), scale, columns, settings["noise_scale"])  # pyright: ignore
+        noise = _of(NOISE, arrays)
+        whole = NoisePrior(prior, **noise) if noise else prior
+        data = residuals.Example(**_of(DATA, arrays))
+        return residuals.noisy_regression(SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"])
     outcome = OUTCOMES[name](**settings.get("outcome", {}))
-    return regression(outcome, EXAMPLES[name](**arrays), scale, columns, settings.get("outcome", {}).get("num_classes"))
+    num_classes = settings.get("outcome", {}).get("num_classes")
+    return regression(outcome, EXAMPLES[name](**_of(DATA, arrays)), prior, transform, num_classes)
 
 
 def _settings(target: Posterior) -> dict[str, Any] | None:
     """What describes a regression of this library, in numbers and texts."""
     likelihood, prior = target.log_likelihood, target.log_prior
-    if isinstance(likelihood, residuals.UnknownNoise) and isinstance(prior, residuals.NoisePrior):
+    if isinstance(likelihood, residuals.UnknownNoise) and isinstance(prior, NoisePrior):
         prior, bounds, settings = prior.coefficients, None, _of_shape(likelihood.shape, None)
     elif isinstance(likelihood, Likelihood):
         outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
         settings = _of_shape(outcome.shape, outcome.noise_scale) if isinstance(outcome, residuals.Noise) else _of_outcome(outcome)
     else:
         return None
-    if settings is None or not isinstance(prior, Normal | NormalOnColumns) or target.bounds != bounds:
+    if settings is None or not isinstance(prior, CoefficientPrior) or target.bounds != bounds:
         return None
-    settings["prior_scale"] = prior.scale
-    if isinstance(prior, NormalOnColumns):
-        settings["columns"] = dataclasses.asdict(prior.columns)
-    return settings if likelihood.predictor.columns == getattr(prior, "columns", None) else None
+    if not isinstance(target.transform, UserScale | None):
+        return None
+    is_usual = likelihood.predictor == Predictor(is_contrast=settings["model"] == "softmax")
+    return settings | {"prior": prior.words} if is_usual else None
 
 
 def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:
@@ -88,8 +101,13 @@ def _name(kinds: dict[str, Any], instance: Any) -> str | None:
     return next((name for name, kind in kinds.items() if type(instance) is kind), None)
 
 
-def _columns(settings: dict[str, Any] | None) -> Columns | None:
-    if settings is None:
-        return None
-    centers = settings["centers"]
-    return Columns(tuple(settings["scales"]), None if centers is None else tuple(centers))
+def _arrays(whose: str, record: Any) -> dict[str, np.ndarray]:
+    """The arrays of a record by their names."""
+    if record is None:
+        return {}
+    values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return {f"{whose}{name}": np.asarray(value) for name, value in values.items() if hasattr(value, "shape")}
+
+
+def _of(whose: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name.removeprefix(whose): jnp.asarray(values) for name, values in arrays.items() if name.startswith(whose)}

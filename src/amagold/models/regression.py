@@ -8,11 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
-from amagold.models.columns import Columns, NormalOnColumns
-from amagold.models.priors import Normal
-from amagold.target import LinearBounds, Posterior, checks
-
-Prior = Normal | NormalOnColumns
+from amagold.models.priors import CoefficientPrior
+from amagold.models.scale import UserScale
+from amagold.target import LinearBounds, Posterior
 
 
 class Outcome(Protocol):
@@ -27,18 +25,16 @@ class Outcome(Protocol):
 class Predictor:
     """z = x . theta, one number for each column of the position. Equal settings make equal predictors, so nothing compiles again."""
 
-    columns: Columns | None = None
     is_contrast: bool = False  # subtract the mean over the columns, where only their differences matter
 
     def __call__(self, position: jax.Array, example: Any) -> jax.Array:
         # only the last line touches the example, so that the rest is done once for all of them
-        coefficients = position if self.columns is None else self.columns.coefficients(position)
         if self.is_contrast:
-            coefficients = coefficients - jnp.mean(coefficients, axis=-1, keepdims=True)
-        return jnp.dot(example.predictors, coefficients)
+            position = position - jnp.mean(position, axis=-1, keepdims=True)
+        return jnp.dot(example.predictors, position)
 
 
-@dataclass(frozen=True)
+@trees.record(static=("predictor", "outcome"))
 class Likelihood:
     """log p(y | x, theta) = outcome(z, y)."""
 
@@ -49,18 +45,12 @@ class Likelihood:
         return self.outcome(self.predictor(position, example), example)
 
 
-def prior_of(scale: float, columns: Columns | None) -> Prior:
-    """N(0, scale^2) on the coefficients of the predictors as they are stored."""
-    checks.number("prior_scale", scale, above=0.0, remedy="give the prior's standard deviation")
-    return Normal(float(scale)) if columns is None else NormalOnColumns(float(scale), columns)
-
-
 def regression(
-    outcome: Outcome, data: Any, prior_scale: float, columns: Columns | None = None, num_classes: int | None = None
+    outcome: Outcome, data: Any, prior: CoefficientPrior, transform: UserScale | None, num_classes: int | None = None
 ) -> Posterior:
-    """The posterior of coefficients on the user's scale: a vector, or with `num_classes` a matrix with a column per class."""
-    predictor = Predictor(columns, is_contrast=num_classes is not None)
+    """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per class."""
+    predictor = Predictor(is_contrast=num_classes is not None)
     width = data.predictors.shape[1]
     init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
-    prior = prior_of(prior_scale, columns)
-    return Posterior(Likelihood(predictor, outcome), prior, data, init=init, bounds=outcome.bounds(predictor))
+    bounds = outcome.bounds(predictor)
+    return Posterior(Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform)

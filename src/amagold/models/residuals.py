@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from amagold.models.columns import Columns
-from amagold.models.priors import Normal
-from amagold.models.regression import Predictor, Prior, prior_of, regression
-from amagold.target import LinearBounds, Posterior, checks
-
-LOG_NOISE_SCALE = 2.0  # standard deviation of the prior on the log of an unknown noise scale: within a factor of 50 either way
+from amagold import trees
+from amagold.models.design import NoisyDesign
+from amagold.models.priors import CoefficientPrior, NoisePrior
+from amagold.models.regression import Predictor, regression
+from amagold.models.scale import UserScale
+from amagold.target import LinearBounds, Posterior
 
 
 class Example(NamedTuple):
@@ -70,7 +70,7 @@ class LowerCurvature:
         return self.noise.shape.weight((example.response - z) / scale) / scale**2
 
 
-@dataclass(frozen=True)
+@trees.record(static=("predictor", "shape"))
 class UnknownNoise:
     """log p(y | x, theta, s) = shape((y - z) / s) - log s."""
 
@@ -83,24 +83,21 @@ class UnknownNoise:
         return self.shape((example.response - z) * jnp.exp(-log_scale)) - log_scale
 
 
-@dataclass(frozen=True)
-class NoisePrior:
-    """The coefficients' prior, and log s ~ N(0, LOG_NOISE_SCALE^2)."""
-
-    coefficients: Prior
-
-    def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
-        return self.coefficients(position["coefficients"]) + Normal(LOG_NOISE_SCALE)(position["log_noise_scale"])
-
-
-def noisy_regression(shape: Shape, data: Any, prior_scale: float, columns: Columns | None, noise_scale: float | None) -> Posterior:
+def noisy_regression(
+    shape: Shape, data: Any, prior: CoefficientPrior | NoisePrior, transform: UserScale | None, noise_scale: float | None
+) -> Posterior:
     """The posterior of the coefficients; without a noise scale that of a dict of them and `log_noise_scale`, which has no bounds."""
-    if noise_scale is None:
-        prior = NoisePrior(prior_of(prior_scale, columns))
-        init = {"coefficients": np.zeros(data.predictors.shape[1], np.float32), "log_noise_scale": np.float32(0.0)}
-        return Posterior(UnknownNoise(Predictor(columns), shape), prior, data, init=init)
-    checks.number("noise_scale", noise_scale, above=0.0, remedy="give the noise's standard deviation, or None if it is unknown")
-    return regression(Noise(shape, float(noise_scale)), data, prior_scale, columns)
+    if isinstance(prior, CoefficientPrior):
+        assert noise_scale is not None
+        return regression(Noise(shape, noise_scale), data, prior, transform)
+    init = {"coefficients": np.zeros(data.predictors.shape[1], np.float32), "log_noise_scale": np.float32(0.0)}
+    return Posterior(UnknownNoise(Predictor(), shape), prior, data, init=init, transform=transform)
+
+
+def from_design(shape: Shape, design: NoisyDesign) -> Posterior:
+    """The same from a table that is ready."""
+    data = Example(design.predictors, design.response)
+    return noisy_regression(shape, data, design.prior, design.transform, design.noise_scale)
 
 
 @dataclass(frozen=True)

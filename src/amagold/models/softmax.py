@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from amagold.models.default_priors import of_link
+from amagold.models.design import design_of
 from amagold.models.outcomes import classes
 from amagold.models.regression import Predictor, regression
-from amagold.models.table import table_of
+from amagold.models.table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -32,10 +35,12 @@ class Softmax:
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """Derivatives along unit vectors u are cumulants of the number u_k, k drawn with the class probabilities p.
 
-        The first is E[u_k] - u_y, the second the variance, the third the third central moment. The numbers of a unit vector lie within
-        an interval of length r <= sqrt 2, so the first is at most r and the second r^2 / 4. Given its mean, a moment is linear in p and
-        largest on two points, where it is (their distance)^3 p (1 - p)(1 - 2p) <= r^3 / (6 sqrt 3): 2^(3/2) / (6 sqrt 3) = 0.2722.
-        The remainder of order 2 needs D^3 f[u, u, v] with two directions, which for a symmetric form is no larger (Banach).
+        The first is E[u_k] - u_y, the second the variance, the third the third central moment. The
+        numbers of a unit vector lie within an interval of length r <= sqrt 2, so the first is at
+        most r and the second r^2 / 4. Given its mean, a moment is linear in p and largest on two
+        points, where it is (their distance)^3 p (1 - p)(1 - 2p) <= r^3 / (6 sqrt 3): 2^(3/2) / (6
+        sqrt 3) = 0.2722. The remainder of order 2 needs D^3 f[u, u, v] with two directions, which
+        for a symmetric form is no larger (Banach).
         """
         derivatives = math.sqrt(2.0), 0.5, math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
         return LinearBounds(predictor, self, derivatives, upper_curvature=0.0)
@@ -44,25 +49,31 @@ class Softmax:
 def softmax(
     X: ArrayLike,
     y: ArrayLike,
-    prior_scale: float = 1.0,
+    prior_scale: float | None = None,
     intercept: bool = True,
     *,
     num_classes: int | None = None,
-    standardize: bool = False,
+    standardize: bool | None = None,
 ) -> Posterior:
-    """The posterior of a softmax (multinomial logistic) regression with independent N(0, prior_scale^2) priors.
+    """The posterior of a softmax (multinomial logistic) regression with independent normal priors.
 
-    A position is a matrix on the scale of X: a row per predictor, the intercept's first, and a column per class. All classes are treated
-    alike: the data know only the differences of the columns, and what is the same in all of them follows the prior alone.
+    `amagold.sample` reports a matrix on the scale of X: a row per predictor, the intercept's first,
+    and a column per class. All classes are treated alike: the data know only the differences of the
+    columns, and what is the same in all of them follows the prior alone.
 
     Args:
       X: predictors, one row per example.
-      y: classes, whole numbers from 0.
-      prior_scale: standard deviation of the prior on every coefficient.
-      intercept: whether to put a column of ones first, so that the first row of the position holds the intercepts.
-      num_classes: how many classes there are; None takes them from y.
+      y: classes, whole numbers from 0, each of them seen at least once.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, 1), an intercept at the
+        predictors' means N(0, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first row of the position holds
+        the intercepts.
+      num_classes: how many classes there are, where y does not hold them all; None takes them from
+        y.
       standardize: as for `models.logistic`.
     """
-    table = table_of(X, intercept, standardize)
-    labels, found = classes(y, len(table.predictors), num_classes)
-    return regression(Softmax(found), Example(table.predictors, labels), prior_scale, table.columns, found)
+    sheet = sheet_of(X, intercept)
+    labels, found = classes(y, sheet.num_rows, num_classes)
+    design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
+    return regression(Softmax(found), Example(design.predictors, jnp.asarray(labels)), design.prior, design.transform, found)

@@ -1,53 +1,105 @@
-"""A table of predictors as models keep it: checked, standardised where asked, and stored once in float32."""
+"""A table of predictors as models keep it: checked, standardised where that is better, and stored once in float32."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.typing import ArrayLike
 
-from amagold.models.columns import Columns
+from amagold.arrays import as_numbers, blocks
 from amagold.target.posterior import count_non_finite
 
-BLOCK = 2**20  # numbers that are converted at once
-FAR = 4096.0  # standard deviations between a column's mean and zero, beyond which float32 cannot say where the intercept is
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
+FAR = 4096.0  # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
+AWAY = 4.0  # standard deviations from zero, beyond which intercept and slope go hand in hand
+NARROWEST, WIDEST = 1e-18, 1e18  # whose squares float32 still has
+UNEQUAL = 30.0  # between the widths of two columns, beyond which one step size fits neither
 
 
-class Table(NamedTuple):
-    """The predictors of all examples, with a column of ones first if there is an intercept."""
+class Sheet(NamedTuple):
+    """A checked table, and what its columns are like: everything about zero where there is no intercept."""
 
-    predictors: jax.Array
-    columns: Columns | None  # None: as they were given
+    values: np.ndarray
+    names: tuple[str, ...]  # of the columns, for sentences
+    has_intercept: bool
+    centers: np.ndarray  # that float32 has too; zero without an intercept
+    scales: np.ndarray  # root mean square distance from the centers; one for a column that never changes
+    distances: np.ndarray  # of the means from zero, in standard deviations; zero for a column that never changes
+    idle: int | None  # the first column that says nothing beside the intercept
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether some column cannot be kept in float32 as it is."""
+        return bool((self.distances > FAR).any())
+
+    @property
+    def asks_for_standardising(self) -> bool:
+        """Whether columns lie far from zero, or are of very different widths, the intercept's own among them."""
+        widths = np.append(self.scales, 1.0) if self.has_intercept else self.scales
+        is_unequal = len(widths) > 0 and widths.max() > UNEQUAL * widths.min()
+        return bool((self.distances > AWAY).any() and self.has_intercept) or is_unequal
+
+    def stored(self, standardised: bool) -> jax.Array:
+        """The predictors in one fresh array, ones first with an intercept; no other copy is made."""
+        first = int(self.has_intercept)
+        stored = _empty(self.num_rows, self.values.shape[1] + first)
+        stored[:, :first] = 1.0
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused with the data
+            for rows in blocks(self.values):
+                block = self.values[rows]
+                stored[rows, first:] = (block - self.centers) / self.scales if standardised else block
+        return jax.device_put(stored)
 
 
-def table_of(X: ArrayLike, intercept: bool, standardize: bool) -> Table:
-    """The table in one fresh array; it is read a block of rows at a time, so that no other copy is made."""
-    values = _checked(X)
+def sheet_of(X: Any, intercept: bool) -> Sheet:
+    """The table checked and measured, a block of rows at a time."""
+    names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
+    values = _checked(X, names)
     num_rows, width = values.shape
-    first = int(bool(intercept))
-    if not width + first:
+    if not width and not intercept:
         raise ValueError("X must have at least one column with intercept=False, got none; add a predictor")
-    columns = _columns(values, bool(intercept)) if standardize else None
-    stored = _empty(num_rows, width + first)
-    stored[:, :first] = 1.0
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused with the data
-        for rows in _blocks(values):
-            block = values[rows]
-            if columns is not None:
-                block = (block - np.asarray(columns.centers or 0.0)) / np.asarray(columns.scales)
-            stored[rows, first:] = block
-    return Table(jax.device_put(stored), columns)
+    names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
+    first = values[0].astype(np.float64) if width else np.zeros(0)
+    total, squares, varies = np.zeros(width), np.zeros(width), np.zeros(width, bool)
+    with np.errstate(over="ignore", invalid="ignore"):  # a width that float64 has no room for is refused below
+        for rows in blocks(values):
+            # from the first row, so that a column far from zero keeps its differences
+            away = values[rows] - first
+            total += away.sum(axis=0)
+            squares += np.einsum("ij,ij->j", away, away)
+            varies |= (away != 0).any(axis=0)
+        means = first + total / num_rows
+        variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
+    # rounded to float32 before they are used, so that what is undone later is what was done
+    centers = _single(means if intercept else np.zeros(width))
+    scales = _single(np.sqrt(variances + (means - centers) ** 2))
+    is_idle = ~varies if intercept else ~varies & (first == 0)
+    check_width(scales[~is_idle], [name for name, is_out in zip(names, is_idle, strict=True) if not is_out])
+    spreads = np.sqrt(variances)
+    distances = np.where(varies & (spreads > 0), np.abs(means) / np.where(spreads > 0, spreads, 1.0), 0.0)
+    idle = int(np.argmax(is_idle)) if is_idle.any() else None
+    return Sheet(values, names, bool(intercept), centers, np.where(is_idle, 1.0, scales), distances, idle)
 
 
-def _checked(X: ArrayLike) -> np.ndarray:
-    values = np.asarray(X)
+def check_width(scales: np.ndarray, names: list[str]) -> None:
+    """Raise where float32 has no room for a column's width, however it is divided."""
+    bad = np.flatnonzero(~((scales > NARROWEST) & (scales < WIDEST)))
+    if len(bad):
+        raise ValueError(
+            f"X's {names[bad[0]]} must have a width between {NARROWEST:g} and {WIDEST:g}, got {scales[bad[0]]:g}; choose other units"
+        )
+
+
+def _checked(X: Any, names: tuple[str, ...]) -> np.ndarray:
+    if names and np.asarray(X).dtype.kind == "O":  # a data frame of several types: say which column is to blame
+        for place, name in enumerate(names):
+            as_numbers(f"X's {name}", np.asarray(X)[:, place])
+    values = np.asarray(as_numbers("X", X))
     if values.dtype.kind not in "biuf":
-        try:
-            values = values.astype(np.float32)
-        except (TypeError, ValueError):
-            raise ValueError(f"X must hold numbers, got {values.dtype}; code other columns as numbers first") from None
+        values = values.astype(np.float32)
     if values.ndim != 2:
         raise ValueError(f"X must have a row per example and a column per predictor, got shape {values.shape}; reshape it")
     if not len(values):
@@ -58,41 +110,10 @@ def _checked(X: ArrayLike) -> np.ndarray:
     return values
 
 
-def _columns(values: np.ndarray, has_intercept: bool) -> Columns:
-    """Each column's mean, and its root mean square distance from it; without an intercept, from zero."""
-    num_rows, width = values.shape
-    if not width:
-        return Columns((), () if has_intercept else None)
-    total, least, most = np.zeros(width), values[0], values[0]
-    for rows in _blocks(values):
-        block = values[rows]
-        total += block.sum(axis=0, dtype=np.float64)
-        least, most = np.minimum(least, block.min(axis=0)), np.maximum(most, block.max(axis=0))
-    # rounded to float32 before they are used, because that is what the coefficients are multiplied by
-    centers = (total / num_rows if has_intercept else np.zeros(width)).astype(np.float32).astype(np.float64)
-    squares = np.zeros(width)
-    for rows in _blocks(values):
-        squares += ((values[rows] - centers) ** 2).sum(axis=0)
-    scales = np.sqrt(squares / num_rows).astype(np.float32).astype(np.float64)
-    is_bad = (least == most) & (has_intercept | (least == 0)) | ~(np.isfinite(scales) & (scales > 0))
-    if is_bad.any():
-        column = int(np.argmax(is_bad))
-        raise ValueError(
-            f"X must vary in every column with standardize=True, but column {column} (the first is 0) stays at {float(least[column]):g}; "
-            f"drop it{', the intercept stands for it' if has_intercept else ''}"
-        )
-    distance = np.abs(centers) / scales
-    if distance.max() > FAR:
-        raise ValueError(
-            f"X must have means within {FAR:g} standard deviations of zero, but column {int(np.argmax(distance))} (the first is 0) has "
-            f"{distance.max():.0f}: coefficients are on your scale, and float32 would blur the intercept; subtract a round number from it"
-        )
-    return Columns(tuple(scales.tolist()), tuple(centers.tolist()) if has_intercept else None)
-
-
-def _blocks(values: np.ndarray) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, values.shape[1]))
-    return (slice(start, start + step) for start in range(0, len(values), step))
+def _single(numbers: np.ndarray) -> np.ndarray:
+    """Rounded to float32, kept in float64."""
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64)
 
 
 def _empty(num_rows: int, width: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from amagold import trees
 from amagold.run.chunks import Kept
 from amagold.samplers import Sampler
 from amagold.store.names import Variable, describe, name_leaves
+from amagold.target.transform import reported, reported_form
 from amagold.warmup.adapt import Trace
 from amagold.warmup.knobs import number
 
@@ -37,12 +38,12 @@ def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict
         left_out |= {"energy"}
     constant = CONSTANT if counts_alike(sampler) else CONSTANT - {"num_energy_examples"}
     groups = {
-        "posterior": describe(position),
+        "posterior": describe(reported_form(sampler.target, position)),
         "sample_stats": {name: Variable((), kind, name in constant) for name, kind in STATISTICS.items() if name not in left_out},
         "warmup_sample_stats": {name: Variable((), kind) for name, kind in WARMUP_STATISTICS.items() if name not in left_out},
     }
     if keeps_warmup:
-        groups["warmup_posterior"] = describe(position)
+        groups["warmup_posterior"] = describe(reported_form(sampler.target, position))
     return groups
 
 
@@ -79,7 +80,7 @@ def columns_of(kept: Kept, sampler: Sampler, constants: dict[str, Any]) -> dict[
         stats["energy_error"] = -np.asarray(info.log_ratio)
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
-    return {"posterior": _by_chain(name_leaves(kept.position)), "sample_stats": _by_chain(stats)}
+    return {"posterior": _by_chain(name_leaves(reported(sampler.target, kept.position))), "sample_stats": _by_chain(stats)}
 
 
 def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any]]:
@@ -94,7 +95,7 @@ def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any
     if number(sampler, "step_size") is not None:
         stats["step_size"] = np.broadcast_to(trace.step_size[:, None], shape)
     columns = {"warmup_sample_stats": _by_chain(stats)}
-    leaves = name_leaves(trace.position)
+    leaves = name_leaves(reported(sampler.target, trace.position))
     return columns | {"warmup_posterior": _by_chain(leaves)} if leaves else columns
 
 

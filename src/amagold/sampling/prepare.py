@@ -15,6 +15,7 @@ from amagold.sampling.advice import advice_on_plan
 from amagold.sampling.given import Given
 from amagold.sampling.settings import Settings
 from amagold.target import Density, Posterior, Target
+from amagold.target.transform import sampled
 from amagold.warmup import adapt
 from amagold.warmup.knobs import has_knob
 from amagold.warmup.known import find_out
@@ -141,7 +142,7 @@ def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_
     if init is not None and init_per_chain is not None:
         raise ValueError("init and init_per_chain must not both be given; init is one position for all chains, init_per_chain one for each")
     if init_per_chain is not None:
-        positions = trees.as_position(init_per_chain)
+        positions = trees.as_position(sampled(target, init_per_chain, "init_per_chain"), "init_per_chain")
         lengths = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree.leaves(positions)}
         if lengths != {num_chains}:
             found = ", ".join(str(length) for length in sorted(lengths, key=str))
@@ -152,7 +153,7 @@ def _given_starts(target: Target, num_chains: int, init: trees.PyTree, init_per_
             )
         return jax.tree.map(lambda leaf: leaf[0], positions), positions
     if init is not None:
-        position = trees.as_position(init)
+        position = trees.as_position(sampled(target, init, "init"), "init")
         return position, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
     if target.init is None:
         raise ValueError(

@@ -77,7 +77,7 @@ class Display:
             self._progress = None
 
 
-def say(plan: Any, enabled: bool) -> None:
-    """Print the plan in words before the run begins."""
+def say(plan: Any, enabled: bool, notes: tuple[str, ...] = ()) -> None:
+    """Print the plan in words before the run begins, and what the target has to say."""
     if enabled:
-        print(plan)
+        print(plan, *notes, sep="\n")

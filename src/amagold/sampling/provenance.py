@@ -37,13 +37,15 @@ def jax_settings() -> dict[str, Any]:
 
 
 def fingerprint(target: Target) -> str | None:
-    """A checksum of all data, in order; None without data."""
+    """A checksum of all data, in order, and of the units they are reported in; None without data."""
     if not isinstance(target, Posterior):
         return None
     seal = hashlib.sha256()
-    for path, leaf in jax.tree_util.tree_leaves_with_path(target.data):
+    told = target.data if target.transform is None else (target.data, target.transform)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(told):
         values = np.asarray(leaf)
         seal.update(f"{jax.tree_util.keystr(path)} {values.dtype} {values.shape}".encode())
+        values = np.atleast_1d(values)
         rows = max(1, BLOCK_BYTES // max(1, values[:1].nbytes))
         for start in range(0, len(values), rows):
             seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())

@@ -29,6 +29,7 @@ from amagold.store.checkpoint import Checkpoint, CheckpointFolder
 from amagold.store.lock import Lock
 from amagold.store.zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
+from amagold.target.transform import sampled
 from amagold.warmup import adapt
 from amagold.warmup.known import Known
 
@@ -72,7 +73,7 @@ def resume(
                 reached = _remember_again(reached)
             warn(problems, depth=1)
             mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
-            say(plan, progress)
+            say(plan, progress, target.notes)
             # a record of the warm-up that was damaged is not made again, and ends where it does
             kept = {group: min(reached.warmup.done, store.num_readable(group)) for group in store.groups if group.startswith("warmup")}
             done = {group: kept.get(group, reached.num_drawn) for group in store.groups}
@@ -176,7 +177,7 @@ def _position(target: Target, description: Description, init: trees.PyTree) -> t
         return description.position
     if init is None and target.init is None:
         raise ValueError("init must be given, because this run's positions are of a class of your own; pass any position of the target")
-    return target.init if init is None else trees.as_position(init)
+    return target.init if init is None else trees.as_position(sampled(target, init, "init"), "init")
 
 
 def _form(sampler: Sampler, description: Description, position: trees.PyTree) -> adapt.Progress:

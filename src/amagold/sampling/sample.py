@@ -69,7 +69,8 @@ def sample(
       num_warmup: transitions of each chain before the first kept draw.
       num_chains: chains, run side by side and spread over all host devices.
       seed: of all random numbers.
-      init: one position where all chains start. None starts them dispersed around the mode, if the target has an `init`.
+      init: one position where all chains start, on the scale of the draws. None starts them dispersed around the mode, if the target
+        has an `init`.
       init_per_chain: a position for each chain, stacked on a leading axis.
       thin: transitions per kept draw.
       store: a new folder for the draws, which then stream to disk with checkpoints; go on after any interruption with
@@ -86,7 +87,7 @@ def sample(
     with Stopper(max_time) as stopper, usual_jax():
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
-            say(prepared.plan, progress)
+            say(prepared.plan, progress, prepared.sampler.target.notes)
             states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
         reached = engine.Reached(adapt.begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds)
         recorder = _record(prepared, reached, settings, path)
@@ -143,6 +144,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "seed": settings.seed,
         "data_fingerprint": None,
         "num_examples": target.num_examples if isinstance(target, Posterior) else None,
+        "notes": list(target.notes),
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
         "gradients_per_step": prepared.sampler.num_gradients(position) // prepared.sampler.num_steps,

@@ -8,9 +8,10 @@ import numpy as np
 
 from amagold import trees
 from amagold.target import checks
+from amagold.target.functions import as_function
 
 
-@trees.record(static=("log_density", "domain"))
+@trees.record(functions=("log_density", "domain"))
 class Density:
     """pi(theta) proportional to exp(log_density(theta)) on the domain.
 
@@ -24,16 +25,20 @@ class Density:
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
 
+    transform = None  # positions are reported as they are
+    notes = ()
+
     def __post_init__(self) -> None:
         if not callable(self.log_density):
             raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
         for name in ("log_density", "domain"):
-            object.__setattr__(self, name, trees.hashable(getattr(self, name)))
-        object.__setattr__(self, "init", trees.as_position(self.init))
+            object.__setattr__(self, name, as_function(name, getattr(self, name)))
+        object.__setattr__(self, "init", trees.as_position(self.init, "init"))
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
-        checks.returns_one_number("log_density", self.log_density, position, remedy="sum over its parts with jnp.sum")
+        remedy = "sum over its parts with jnp.sum"
+        checks.returns_one_number("log_density", self.log_density, position=position, remedy=remedy)
         checks.position_is_usable(self, position)
 
     @property

@@ -8,22 +8,33 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from amagold import trees
+from amagold.arrays import as_numbers, check_fits
 from amagold.target import checks
 from amagold.target.bounds import LinearBounds
+from amagold.target.functions import as_function
+from amagold.target.transform import Transform, check_transform
 
 
-@trees.record(static=("log_likelihood", "log_prior", "domain", "bounds"))
+@trees.record(static=("bounds",), functions=("log_likelihood", "log_prior", "domain", "transform"))
 class Posterior:
     """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on the domain.
 
     Args:
-      log_likelihood: (position, example) -> one number, for ONE example: a row of every array in `data`.
-      log_prior: position -> one number.
+      log_likelihood: (position, example) -> one number, for ONE example: a row of every array in
+        `data`.
+      log_prior: position -> one number; `lambda position: 0.0` is flat.
       data: a pytree of arrays with one common leading axis, the examples.
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
       init: a position, near which `amagold.sample` starts when it is not told where.
-      bounds: how far the likelihood of one example can stray from its Taylor polynomial (`amagold.LinearBounds`), for tests that are
-        exact on a few examples. None is unknown.
+      bounds: how far the likelihood of one example can stray from its Taylor polynomial
+        (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown.
+      transform: maps a position to what `amagold.sample` reports and takes for its starts, and back
+        with `transform.inverse`; None reports positions as they are.
+
+    JAX traces each function once and keeps what it saw, so a function must depend on its arguments
+    alone. Define it once: a new one, a lambda within a loop above all, is compiled anew, and JAX
+    keeps each program. A record of arrays may stand for a function; then its arrays may change and
+    nothing compiles again.
     """
 
     log_likelihood: Callable[[trees.PyTree, trees.PyTree], jax.Array]
@@ -32,16 +43,22 @@ class Posterior:
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
     bounds: LinearBounds | None = None
+    transform: Transform | None = None
 
     def __post_init__(self) -> None:
         for name in ("log_likelihood", "log_prior"):
             if not callable(getattr(self, name)):
                 raise ValueError(f"{name} must be a function, got {type(getattr(self, name)).__name__}")
         for name in ("log_likelihood", "log_prior", "domain"):
-            object.__setattr__(self, name, trees.hashable(getattr(self, name)))
-        check_data(self.data)
-        object.__setattr__(self, "data", jax.tree.map(jnp.asarray, self.data))
-        object.__setattr__(self, "init", trees.as_position(self.init))
+            object.__setattr__(self, name, as_function(name, getattr(self, name)))
+        check_transform(self.transform)
+        object.__setattr__(self, "data", checked_data(self.data))
+        object.__setattr__(self, "init", trees.as_position(self.init, "init"))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about choices that were made for the user, such as priors; said with the plan."""
+        return getattr(self.log_prior, "sentences", tuple)()
 
     @property
     def num_examples(self) -> int:
@@ -59,8 +76,9 @@ class Posterior:
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
         remedy = "it is called with one example (one row of each data array), so return the log likelihood of that one alone"
-        checks.returns_one_number("log_likelihood", self.log_likelihood, position, self.example, remedy=remedy)
-        checks.returns_one_number("log_prior", self.log_prior, position, remedy="sum over the parameters with jnp.sum")
+        of_one = {"position": position, "example": self.example}
+        checks.returns_one_number("log_likelihood", self.log_likelihood, **of_one, remedy=remedy)
+        checks.returns_one_number("log_prior", self.log_prior, position=position, remedy="sum over the parameters with jnp.sum")
         checks.position_is_usable(self, position)
 
     @property
@@ -80,25 +98,38 @@ def with_data(target: object, who: str, instead: str) -> Posterior:
     return target
 
 
-def check_data(data: trees.PyTree) -> None:
-    """Raise unless the data is a pytree of finite arrays with one common leading axis."""
-    leaves = jax.tree_util.tree_leaves_with_path(data)
+def checked_data(data: trees.PyTree) -> trees.PyTree:
+    """The data as arrays of JAX; raises unless they are finite numbers with one common leading axis, which JAX can hold."""
+    leaves = jax.tree_util.tree_leaves_with_path(data, is_leaf=_is_list_of_numbers)
     if not leaves:
         raise ValueError("data must hold at least one array; for a target without data use amagold.Density")
-    lengths = {}
+    lengths, arrays = {}, []
     for path, leaf in leaves:
         name = f"data{jax.tree_util.keystr(path)}"
-        if not hasattr(leaf, "shape") or len(leaf.shape) == 0:
+        if isinstance(leaf, list) and isinstance(leaf[0], list):
+            remedy = "give np.asarray(...) of it where they are rows, or a tuple of arrays where they are columns"
+            raise ValueError(f"{name} must be an array, got a list of lists, which may be rows or columns; {remedy}")
+        array = as_numbers(name, leaf)
+        if array.ndim == 0:
             raise ValueError(f"{name} must be an array with the examples along its first axis, got {leaf!r}; wrap it in an array")
-        lengths[name] = leaf.shape[0]
-        bad = count_non_finite(leaf) if trees.is_concrete(leaf) else 0
+        lengths[name] = array.shape[0]
+        bad = count_non_finite(array) if trees.is_concrete(array) else 0
         if bad:
             raise ValueError(f"{name} must be finite, got {bad} non-finite value(s); drop or impute those examples first")
+        check_fits(name, array)
+        arrays.append(jnp.asarray(array))
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise ValueError(f"data must have one common leading axis, got lengths {found}; give every array one row per example")
     if not next(iter(lengths.values())):
         raise ValueError("data must hold at least one example, got none")
+    return jax.tree.unflatten(jax.tree.structure(data, is_leaf=_is_list_of_numbers), arrays)
+
+
+def _is_list_of_numbers(tree: trees.PyTree) -> bool:
+    """Such a list, or a list of such lists, is an array that was not made yet; any other is a container."""
+    is_number = lambda entry: isinstance(entry, (int, float, np.number)) or _is_list_of_numbers(entry)  # noqa: E731
+    return isinstance(tree, list) and bool(tree) and all(map(is_number, tree))
 
 
 def count_non_finite(array: ArrayLike) -> int:

@@ -1,0 +1,88 @@
+"""Priors where none are given, scaled by the data: weak on any scale, so that units do not matter.
+
+With w the width that the model's predictor z may well have, one standard deviation of a predictor
+moves z by a coefficient of N(0, w^2), and z at the predictors' means is N(center, (2.5 spread)^2):
+
+| model | w | center | spread |
+|---|---|---|---|
+| logistic, probit, poisson | 1 | the link of the mean outcome | 1 |
+| softmax | 1 | 0 | 1 |
+| linear | 2.5 spread | mean of y | standard deviation of y |
+| robust | 2.5 spread | median of y | 1.4826 median absolute deviations of y |
+
+An unknown noise scale s has log s ~ N(log spread, 2^2): within a factor of 50 of the outcomes' own
+spread, nineteen times in twenty. Without an intercept everything is measured from zero.
+"""
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+WIDE = 2.5
+LOG_NOISE_SCALE = 2.0
+
+
+class Widths(NamedTuple):
+    """How wide the default priors are, in the units of z."""
+
+    slope: float  # of one standard deviation of a predictor
+    center: float  # of the intercept at the predictors' means
+    intercept: float
+
+
+class Location(NamedTuple):
+    """Where outcomes lie, and how far apart."""
+
+    center: float
+    spread: float
+
+
+def of_link(center: float) -> Widths:
+    """Of a model whose z is a log odds, a log rate, or the like."""
+    return Widths(1.0, center, WIDE)
+
+
+def of_numbers(outcomes: Location) -> Widths:
+    """Of a model whose z has the units of the outcome."""
+    return Widths(WIDE * outcomes.spread, outcomes.center, WIDE * outcomes.spread)
+
+
+def log_odds(share: float, num_examples: int) -> float:
+    """The logit of the share of ones, half an observation away from none and from all."""
+    share = _inside(share, num_examples)
+    return math.log(share) - math.log1p(-share)
+
+
+def normal_quantile(share: float, num_examples: int) -> float:
+    """The probit of the share of ones, likewise."""
+    return NormalDist().inv_cdf(_inside(share, num_examples))
+
+
+def log_rate(mean: float, num_examples: int) -> float:
+    """The log of the mean count, of half an event at least."""
+    return math.log(max(mean, 0.5 / num_examples))
+
+
+def mean_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
+    """Mean and standard deviation; without an intercept, zero and the root mean square."""
+    center = float(outcomes.mean()) if has_intercept else 0.0
+    return Location(center, _positive(float(np.sqrt(np.mean((outcomes - center) ** 2))), center))
+
+
+def median_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
+    """The same by medians, which outliers do not move."""
+    center = float(np.median(outcomes)) if has_intercept else 0.0
+    spread = 1.4826 * float(np.median(np.abs(outcomes - center)))
+    return Location(center, spread if spread > 0 else mean_and_deviation(outcomes, has_intercept).spread)
+
+
+def _inside(share: float, num_examples: int) -> float:
+    least = 0.5 / num_examples
+    return min(max(share, least), 1.0 - least)
+
+
+def _positive(spread: float, center: float) -> float:
+    """Outcomes that are all the same have no spread of their own."""
+    return spread if spread > 0 else abs(center) or 1.0
