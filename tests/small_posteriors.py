@@ -66,16 +66,17 @@ def few_and_agreed():
 
 
 @cache
-def two_clumps():
-    """Student-t: two groups of outcomes that disagree, so there are two modes."""
+def two_clumps(unit=1.0):
+    """Student-t: two groups of outcomes that disagree, so there are two modes; all lengths in multiples of the unit."""
 
     def log_density(mean):
-        residuals = np.subtract.outer(mean, CLUMPS.astype(np.float64)) / 0.7
-        return -(mean**2) / 18.0 - 1.5 * np.log1p(residuals**2 / 2.0).sum(axis=-1)
+        residuals = np.subtract.outer(mean / unit, CLUMPS.astype(np.float64)) / 0.7
+        return -((mean / unit) ** 2) / 18.0 - 1.5 * np.log1p(residuals**2 / 2.0).sum(axis=-1)
 
-    ones = np.ones((len(CLUMPS), 1))
-    target = models.robust(ones, CLUMPS, prior_scale=3.0, intercept=False, noise_scale=0.7, degrees_of_freedom=2.0)
-    return Case(target, exact(log_density, (-10.0, 10.0)), np.array([1.2], np.float32), 0.3)
+    settings = dict(prior_scale=3.0 * unit, intercept=False, noise_scale=0.7 * unit, degrees_of_freedom=2.0)
+    target = models.robust(np.ones((len(CLUMPS), 1)), unit * CLUMPS, **settings)
+    center = np.array([1.2 * unit], np.float32)
+    return Case(target, exact(log_density, (-10.0 * unit, 10.0 * unit)), center, 0.3 * unit)
 
 
 @cache

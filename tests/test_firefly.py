@@ -77,7 +77,7 @@ def test_a_broken_bound_is_reported():
 def test_gaps_are_precise_however_small(size):
     posterior = target()
     center, here, there = (scale * GENERATOR.normal(size=2).astype(np.float32) for scale in (1.0, size, size))
-    found = np.asarray(gaps_of(posterior.bounds, center, center + here, center + there, posterior.data))
+    found = np.asarray(gaps_of(posterior.bounds, center, center + here, center + there, posterior.data).value)
     z = X.astype(np.float64) @ center.astype(np.float64)
     signs = np.where(OUTCOMES > 0, 1.0, -1.0)
     kappa = np.tanh(0.5 * z) / (2.0 * z)

@@ -9,7 +9,7 @@ import pytest
 from every_sampler import SAMPLERS, TARGETS
 
 import amagold
-from amagold import run
+from amagold import acceptance, run, trees
 from amagold.run import chunks
 
 
@@ -114,3 +114,21 @@ def test_progress_is_reported_and_does_not_show_in_the_draws():
     assert seen[-1] == 14
     assert seen == sorted(seen)
     np.testing.assert_array_equal(quiet.position, loud.position)
+
+
+@trees.record(static=("keep", "chunk_size"))
+class ManyExamples(acceptance.FullTest):
+    """A test that says to have looked at ten million examples."""
+
+    def num_examples(self, target):
+        return 10**7
+
+
+def test_counts_do_not_overflow_over_thinned_transitions(monkeypatch):
+    """A thousand tests over ten million examples are more than 32 bits hold, in one piece and in several."""
+    sampler = amagold.amagold(TARGETS["vector"][0], step_size=0.1, num_steps=1, acceptance=ManyExamples())
+    for most in (1000, 300):
+        monkeypatch.setattr(chunks, "MAX_WORK", most * 3 * (10**7 + 12))
+        draws = amagold.run_chains(sampler, jax.random.key(0), start("vector", 1), 1, thin=1000)
+        np.testing.assert_allclose(draws.info.num_energy_examples, 1e10, rtol=1e-6)
+        np.testing.assert_array_equal(draws.info.num_gradient_examples, 1000 * 12)

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.acceptance.agreement import check_agreement
 from amagold.acceptance.differences import Differences, checked_order, differences_of
 from amagold.acceptance.growing import Seen, check_schedule, schedule
 from amagold.acceptance.norms import norms_and_scales
@@ -119,6 +120,8 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
     center = target.init if reference is None else reference.position
     if bounds is None or center is None or math.isinf(bounds.derivatives[differences.order]):
         return None
+    if reference is None:  # else it was done with the differences
+        check_agreement(target, bounds, center)
     flat = trees.flatten(center)
     factor = np.eye(len(flat))
     if reference is not None and reference.hessian is not None:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.acceptance.agreement import check_agreement
 from amagold.acceptance.remainders import derivative, remainder_differences
 from amagold.mode.reference import Reference, reference_of
 from amagold.target import Posterior
@@ -62,6 +63,8 @@ def differences_of(
         center = reference.position
     if reference is None or center is not None:
         reference = reference_of(target, center, order)
+    if target.bounds is not None:
+        check_agreement(target, target.bounds, reference.position)
     return Differences(order, target.bounds, reference)
 
 

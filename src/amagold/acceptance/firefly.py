@@ -104,11 +104,12 @@ class FireflyTest:
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
         rows = jax.tree.map(lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data)
-        gaps = gaps_of(self.bounds, self.surrogate.position, here.position, proposed, rows)
+        gaps, rounding = gaps_of(self.bounds, self.surrogate.position, here.position, proposed, rows)
         bounds = self.weights.at[examples].get(mode="promise_in_bounds") * here.size
         # gap_i / (c_i M); where the bound is zero so is the gap
         shares = jnp.where(bounds > 0, gaps[:, 0] / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-        is_broken = counts & ~((shares >= -ROUNDING) & (shares <= 1.0 + ROUNDING))
+        slack = ROUNDING * bounds + rounding[:, 0]
+        is_broken = counts & ~((gaps[:, 0] >= -slack) & (gaps[:, 0] <= bounds + slack))
         is_kept = counts & (arrivals.keeps < shares)
         before, after = (jnp.log(jnp.where(is_kept, jnp.maximum(gap, 0.0), 1.0)) for gap in (gaps[:, 0], gaps[:, 1]))
         return Count(

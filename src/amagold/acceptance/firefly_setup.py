@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.acceptance.agreement import check_agreement
 from amagold.acceptance.alias import alias_table
 from amagold.acceptance.firefly import FireflyTest
 from amagold.acceptance.gaps import curvatures
@@ -42,6 +43,7 @@ class Firefly:
             )
         if reference is None or self.center is not None:
             reference = reference_of(target, self.center, 1)
+        check_agreement(target, bounds, reference.position)
         hessian = _curvature(target, reference.position, bounds)
         try:
             factor = np.linalg.cholesky(whole_hessian(target, reference.position, hessian))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold import trees
-from amagold.acceptance.remainders import remainder
+from amagold.acceptance.remainders import Remainder, predictors_of, remainder
 from amagold.target.bounds import LinearBounds
 
 
@@ -21,19 +21,17 @@ def curvatures(bounds: LinearBounds, center: jax.Array, example: trees.PyTree) -
     return below, below + above
 
 
-def gaps_of(bounds: LinearBounds, reference: trees.PyTree, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree) -> jax.Array:
-    """gap_i at the two positions, for each of the rows; right to a rounding of the parabola, however near the reference."""
-    # the predictor is linear, so its change is the predictor of the change, without cancellation
-    away = jax.tree.map(lambda here, there, center: jnp.stack([center, here - center, there - center]), position, proposed, reference)
-    predictors = jax.vmap(lambda row: jax.vmap(bounds.predictor, in_axes=(0, None))(away, row))(rows)
+def gaps_of(bounds: LinearBounds, reference: trees.PyTree, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree) -> Remainder:
+    """gap_i at the two positions, for each of the rows, however near the reference, and what rounding may have added to them."""
 
-    def one(center: jax.Array, steps: jax.Array, row: trees.PyTree) -> jax.Array:
+    def one(center: jax.Array, steps: jax.Array, row: trees.PyTree) -> Remainder:
         kappa, _ = curvatures(bounds, center, row)
 
-        def gap(step: jax.Array) -> jax.Array:
+        def gap(step: jax.Array) -> Remainder:
             # gap_i = kappa_i |z - z_ref|^2 / 2 - R_i, where R_i = -f(z) + f(z_ref) + f'(z_ref) . (z - z_ref)
-            return 0.5 * kappa * jnp.sum(step**2) - remainder(lambda at: -bounds.outcome(at, row), 1, center, step)
+            value, rounding = remainder(lambda at: -bounds.outcome(at, row), 1, center, step)
+            return Remainder(0.5 * kappa * jnp.sum(step**2) - value, rounding)
 
         return jax.vmap(gap)(steps)
 
-    return jax.vmap(one)(predictors[:, 0], predictors[:, 1:], rows)
+    return jax.vmap(one)(*predictors_of(bounds, reference, position, proposed, rows), rows)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+from amagold.acceptance.agreement import check_agreement
 from amagold.acceptance.alias import alias_table
 from amagold.acceptance.norms import norms_and_scales
 from amagold.acceptance.remainders import remainder_differences
@@ -49,6 +50,7 @@ class Tuna:
             )
         if reference is None or reference.hessian is None or self.center is not None:
             reference = reference_of(target, reference.position if self.center is None and reference is not None else self.center, 2)
+        check_agreement(target, bounds, reference.position)
         try:
             factor = np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
         except np.linalg.LinAlgError:

@@ -97,11 +97,17 @@ def _summarise(infos: Info) -> Info:
         acceptance_rate=infos.acceptance_rate.mean(axis=0),
         log_ratio=infos.log_ratio[-1],
         is_divergent=infos.is_divergent.any(axis=0),
-        num_gradient_examples=infos.num_gradient_examples.sum(axis=0),
-        num_energy_examples=infos.num_energy_examples.sum(axis=0),
+        num_gradient_examples=_total(infos.num_gradient_examples),
+        num_energy_examples=_total(infos.num_energy_examples),
         label=infos.label,
         broken_bound=jax.tree.map(lambda leaf: leaf.max(axis=0), infos.broken_bound),
     )
+
+
+def _total(counts: jax.Array) -> jax.Array:
+    """Summed in float64, because many transitions outgrow 32 bits, and returned as float32: exact up to 2^24."""
+    with jax.enable_x64(True):
+        return counts.astype(jnp.float64).sum(axis=0).astype(jnp.float32)
 
 
 def _block(
@@ -122,7 +128,10 @@ def _block(
     advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES))
 
     def keep(states: State, info: Info) -> Kept:
-        energy = sampler.acceptance.energy if alone else jax.vmap(sampler.acceptance.energy)
+        energy = sampler.acceptance.energy
+        if not alone:
+            # the number of chains is given, because a test may remember nothing that would show it
+            energy = jax.vmap(energy, axis_size=chain_keys.shape[0])
         return Kept(states.position, info, energy(states.memory) if layout.energy else ())
 
     def keep_one(states: State, drawn: Randomness) -> tuple[State, Kept]:
@@ -310,9 +319,14 @@ def _join(earlier: Kept, later: Kept, before: int, now: int) -> Kept:
         acceptance_rate=(both[0] + both[1]) / (before + now),
         log_ratio=later.info.log_ratio,
         is_divergent=earlier.info.is_divergent | later.info.is_divergent,
-        num_gradient_examples=earlier.info.num_gradient_examples + later.info.num_gradient_examples,
-        num_energy_examples=earlier.info.num_energy_examples + later.info.num_energy_examples,
+        num_gradient_examples=_sum_on_host(earlier.info.num_gradient_examples, later.info.num_gradient_examples),
+        num_energy_examples=_sum_on_host(earlier.info.num_energy_examples, later.info.num_energy_examples),
         label=later.info.label,
         broken_bound=jax.tree.map(jnp.maximum, earlier.info.broken_bound, later.info.broken_bound),
     )
     return Kept(later.position, info, later.energy)
+
+
+def _sum_on_host(earlier: Any, later: Any) -> Any:
+    """In float64, which float32 would not do: to a large count it adds a small one wrongly, the same way each time."""
+    return np.asarray(earlier, np.float64) + np.asarray(later, np.float64)

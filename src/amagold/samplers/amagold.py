@@ -40,7 +40,5 @@ def amagold(
         negates it on rejection (the irreversible chain).
     """
     check_dynamics(step_size, friction)
-    if not resample_momentum and trees.is_concrete(friction) and float(friction) == 0.0:
-        raise ValueError("friction must be positive with resample_momentum=False, got 0: the momentum would never be refreshed")
     proposal = Leapfrog(step_size, friction, as_mass(mass))
     return amortized(target, proposal, num_steps, choose_gradient(batch_size, gradient), acceptance, resample_momentum)

@@ -77,7 +77,7 @@ class Sampler:
     @property
     def label(self) -> str:
         """Whether draws are exact in the limit: "exact", "biased", or "approximate" with its error."""
-        return self.acceptance.label
+        return "biased" if self.proposal.symmetry == "none" else self.acceptance.label
 
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
         """The state at a position. A kept momentum starts from its stationary law if a key is given, else from zero."""
@@ -223,7 +223,23 @@ def amortized(
             "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
             "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
         )
-    return Sampler(target, from_densities(proposal, test.uses_work), estimator, test, int(num_steps), bool(resample_momentum))
+    moves = from_densities(proposal, test.uses_work)
+    _check_proposal(moves, test, resample_momentum)
+    return Sampler(target, moves, estimator, test, int(num_steps), bool(resample_momentum))
+
+
+def _check_proposal(proposal: Proposal, test: Acceptance, resample_momentum: bool) -> None:
+    """Raise where a test could not make the draws exact, or chains would stay on few paths."""
+    if proposal.symmetry == "none" and test.uses_work:
+        raise ValueError(
+            f"proposal must be reversible or skew-reversible for a test to follow, got {type(proposal).__name__}, whose work does "
+            "not account for the way back; use trajectory.Leapfrog, or acceptance.never_reject(), which is biased"
+        )
+    if proposal.symmetry == "skew-reversible" and not resample_momentum and not proposal.refreshes_momentum:
+        raise ValueError(
+            f"friction must be positive with resample_momentum=False, got none in {type(proposal).__name__}: the momentum would "
+            "never be refreshed; give a positive friction, or use resample_momentum=True"
+        )
 
 
 def bound_to(target: Target, part: Any, *known: Any) -> Any:

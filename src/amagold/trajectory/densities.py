@@ -1,13 +1,13 @@
 """From a proposal written as densities to a step with its work: eq. 3 (reversible) and eq. 6 (skew-reversible) of the paper."""
 
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 
 from amagold import trees
 from amagold.randomness import Draw
-from amagold.trajectory.phase import Gradient, Phase, Proposal
+from amagold.trajectory.phase import Gradient, Phase, Proposal, Symmetry
 
 
 @trees.record(static=("is_tested",))
@@ -26,6 +26,15 @@ class FromDensities:
     @property
     def has_momentum(self) -> bool:
         return hasattr(self.proposal, "reverse")
+
+    @property
+    def symmetry(self) -> Symmetry:
+        # the densities correct whatever step it is, by eq. 6 or eq. 3
+        return "skew-reversible" if self.has_momentum else "reversible"
+
+    @property
+    def refreshes_momentum(self) -> bool:
+        return getattr(self.proposal, "refreshes_momentum", True)
 
     @property
     def draw(self) -> Draw:
@@ -64,7 +73,7 @@ class FromDensities:
 def from_densities(proposal: Any, is_tested: bool = True) -> Proposal:
     """Make a proposal from what the user wrote; one that has `step`, and so knows its own work, is used as it is."""
     if hasattr(proposal, "step"):
-        return proposal
+        return _checked(proposal)
     needed = ["draw", "propose", *(["log_density"] if is_tested else [])]
     if hasattr(proposal, "reverse"):
         needed += ["draw_momentum", *(["log_momentum"] if is_tested else [])]
@@ -75,3 +84,14 @@ def from_densities(proposal: Any, is_tested: bool = True) -> Proposal:
             "see amagold.trajectory.RandomWalk for the shortest example"
         )
     return FromDensities(proposal, is_tested)
+
+
+def _checked(proposal: Any) -> Proposal:
+    """A proposal that knows its own work must say what that work accounts for, because nothing else can tell."""
+    found = getattr(proposal, "symmetry", None)
+    if found not in get_args(Symmetry):
+        raise ValueError(
+            f"proposal must say what its work accounts for, but the symmetry of {type(proposal).__name__} is {found!r}; give it "
+            'symmetry = "reversible", "skew-reversible" or, where the work does not make up for the way back, "none"'
+        )
+    return proposal

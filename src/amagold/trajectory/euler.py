@@ -8,13 +8,15 @@
 | beta, beta-hat | friction, noise_estimate |
 """
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
 from amagold import trees
 from amagold.randomness import normal_like
 from amagold.trajectory.mass import Mass
-from amagold.trajectory.phase import Gradient, Phase
+from amagold.trajectory.phase import Gradient, Phase, Symmetry, has_friction
 
 
 @trees.record()
@@ -26,8 +28,13 @@ class Euler:
     mass: Mass
     noise_estimate: jax.Array | float = 0.0
 
+    symmetry: ClassVar[Symmetry] = "none"
     draw = staticmethod(normal_like)
     draw_momentum = staticmethod(normal_like)
+
+    @property
+    def refreshes_momentum(self) -> bool:
+        return has_friction(self.friction)
 
     def check(self, position: trees.PyTree) -> None:
         self.mass.check(position)

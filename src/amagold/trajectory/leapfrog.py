@@ -11,13 +11,15 @@
 | rho | the sum of work |
 """
 
+from typing import ClassVar
+
 import jax
 
 from amagold import trees
 from amagold.randomness import normal_like
 from amagold.trajectory.kick import kick
 from amagold.trajectory.mass import Mass
-from amagold.trajectory.phase import Gradient, Phase
+from amagold.trajectory.phase import Gradient, Phase, Symmetry, has_friction
 
 
 @trees.record()
@@ -28,8 +30,13 @@ class Leapfrog:
     friction: jax.Array | float
     mass: Mass
 
+    symmetry: ClassVar[Symmetry] = "skew-reversible"
     draw = staticmethod(normal_like)
     draw_momentum = staticmethod(normal_like)
+
+    @property
+    def refreshes_momentum(self) -> bool:
+        return has_friction(self.friction)
 
     def check(self, position: trees.PyTree) -> None:
         self.mass.check(position)

@@ -14,7 +14,7 @@ vanishes for a Gaussian with that mass. A quarter turn then makes an independent
 | M, M^-1 = W^T W | mass |
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from amagold import trees
 from amagold.randomness import Draw, normal_like
 from amagold.trajectory.kick import kick
 from amagold.trajectory.mass import Mass
-from amagold.trajectory.phase import Gradient, Phase
+from amagold.trajectory.phase import Gradient, Phase, Symmetry, has_friction
 
 
 @trees.record()
@@ -38,11 +38,16 @@ class Rotation:
     center: trees.PyTree
     friction: jax.Array | float | None = None
 
+    symmetry: ClassVar[Symmetry] = "skew-reversible"
     draw_momentum = staticmethod(normal_like)
 
     @property
     def draw(self) -> Draw | None:
         return None if self.friction is None else normal_like
+
+    @property
+    def refreshes_momentum(self) -> bool:
+        return has_friction(self.friction)
 
     def check(self, position: trees.PyTree) -> None:
         given, wanted = (jax.tree.map(jnp.shape, tree) for tree in (self.center, position))
