@@ -170,8 +170,14 @@ def selection() -> list[Cell]:
     welcome: set[tuple[Any, ...]] = set()
     covers = [(pairs_of(cell), also_of(cell)) for cell in cells]
     chosen: list[Cell] = []
+
+    def value(at: int) -> tuple[int, ...]:
+        # a warm-up is a program more to compile
+        is_cheap = cells[at].options.warmup in ("none", "descent")
+        return len(covers[at][0] & wanted), is_cheap, len(covers[at][1] - welcome), -at
+
     while wanted:
-        best = max(range(len(cells)), key=lambda at: (len(covers[at][0] & wanted), len(covers[at][1] - welcome), -at))
+        best = max(range(len(cells)), key=value)
         chosen.append(cells[best])
         wanted -= covers[best][0]
         welcome |= covers[best][1]
