@@ -13,6 +13,8 @@ from record import Draws, Row, functionals
 from scipy.stats import chi2
 
 FALSE_ALARM_RATE = SUITE_FALSE_ALARM_RATE / NUM_CHECKS
+DOUBT_RATE = 1e-3  # a row this unlikely is run with more seeds before it is judged
+MORE_SEEDS = 4  # times as many
 LARGEST_Z = 99.0  # more says nothing more
 GOOD_RUNS_THAT_MAY_WARN = 1 / 20
 
@@ -64,9 +66,9 @@ def rms(values: Any) -> float:
     return float(np.sqrt(np.mean(values**2))) if values.size else math.nan
 
 
-def row_limit(num_seeds: int, num_functionals: int) -> float:
+def row_limit(num_seeds: int, num_functionals: int, rate: float = FALSE_ALARM_RATE) -> float:
     """The largest rms over seeds that any of a row's functionals may have."""
-    return math.sqrt(chi2.isf(FALSE_ALARM_RATE / num_functionals, num_seeds) / num_seeds)
+    return math.sqrt(chi2.isf(rate / num_functionals, num_seeds) / num_seeds)
 
 
 def worst_of(outcomes: list[Outcome]) -> tuple[str, float]:
@@ -78,13 +80,19 @@ def worst_of(outcomes: list[Outcome]) -> tuple[str, float]:
     return max(by_functional.items(), key=lambda item: item[1])
 
 
-def is_calibrated(outcomes: list[Outcome]) -> bool:
+def is_calibrated(outcomes: list[Outcome], rate: float = FALSE_ALARM_RATE) -> bool:
     """Whether no functional is further off, over the seeds, than its claimed error lets it be."""
     if not outcomes:
         raise AssertionError("outcomes must hold at least one run, got none; run a seed")
     if any(outcome.failure for outcome in outcomes):
         return False
-    return worst_of(outcomes)[1] <= row_limit(len(outcomes), len(outcomes[0].z))
+    return worst_of(outcomes)[1] <= row_limit(len(outcomes), len(outcomes[0].z), rate)
+
+
+def is_doubtful(outcomes: list[Outcome]) -> bool:
+    """Neither clearly right nor clearly wrong: more seeds would tell."""
+    silent = [outcome for outcome in outcomes if not outcome.has_warned and not outcome.failure]
+    return bool(silent) and is_calibrated(silent) and not is_calibrated(silent, DOUBT_RATE)
 
 
 def is_wrong_in_silence(outcomes: list[Outcome]) -> bool:

@@ -4,10 +4,18 @@ import time
 import warnings
 
 import numpy as np
-from calibration import Outcome, z_scores
+from calibration import MORE_SEEDS, Outcome, is_doubtful, z_scores
 from record import Row
 
 import amagold
+
+
+def run_seeds(row: Row, num_seeds: int) -> list[Outcome]:
+    """Several seeds, and more where they leave a doubt."""
+    outcomes = [run_row(row, seed) for seed in range(num_seeds)]
+    if is_doubtful(outcomes):
+        outcomes += [run_row(row, seed) for seed in range(num_seeds, MORE_SEEDS * num_seeds)]
+    return outcomes
 
 
 def run_row(row: Row, seed: int) -> Outcome:

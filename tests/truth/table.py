@@ -6,6 +6,7 @@ kept in docs/truth.md.
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,12 +14,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "2")  # as in the tests
+
 import jax  # noqa: E402
-
-jax.config.update("jax_num_cpu_devices", 2)
-
 from calibration import Outcome, faults, is_calibrated, rms, verdict, worst_of  # noqa: E402
-from running import run_row  # noqa: E402
+from running import run_seeds  # noqa: E402
 from suite import ROWS  # noqa: E402
 
 RESULTS = HERE / "results.json"
@@ -44,12 +44,14 @@ def save(results: dict[str, list[Outcome]]) -> None:
 def line(name: str, outcomes: list[Outcome]) -> str:
     """One row of the table."""
     row, seeds = ROWS[name], len(outcomes)
+    if any(outcome.failure for outcome in outcomes):
+        return f"| {name} | {row.source} | - | - | - | - | FAILED: {outcomes[0].failure} |"
     functional, size = worst_of(outcomes)
     warned = sum(outcome.has_warned for outcome in outcomes)
     said = f"{warned} of {seeds}: {kinds(outcomes)}" if warned else "none"
     overall = rms(value for outcome in outcomes for value in outcome.z.values())
     truth = row.source + (f"; {row.note}" if row.note else "")
-    return f"| {name} | {truth} | {outcomes[0].plan} | {overall:.2f} | {size:.1f}, {functional} | {said} | {verdict(outcomes)} |"
+    return f"| {name} | {truth} | {outcomes[0].plan} | {overall:.2f} ({seeds}) | {size:.1f}, {functional} | {said} | {verdict(outcomes)} |"
 
 
 def kinds(outcomes: list[Outcome]) -> str:
@@ -58,7 +60,7 @@ def kinds(outcomes: list[Outcome]) -> str:
 
 
 def table(results: dict[str, list[Outcome]]) -> str:
-    head = "| posterior | truth | plan | rms z | worst | runs that warned | verdict |\n|---|---|---|---|---|---|---|"
+    head = "| posterior | truth | plan | rms z (seeds) | worst | runs that warned | verdict |\n|---|---|---|---|---|---|---|"
     return "\n".join([head, *(line(name, outcomes) for name, outcomes in results.items())])
 
 
@@ -92,7 +94,7 @@ def main(arguments: list[str]) -> int:
     results = {}
     for number, name in enumerate(names, 1):
         began = time.monotonic()
-        results[name] = [run_row(ROWS[name], seed) for seed in range(chosen.seeds)]
+        results[name] = run_seeds(ROWS[name], chosen.seeds)
         seconds = time.monotonic() - began
         print(f"[{number}/{len(names)}, {seconds:.0f} s] {line(name, results[name])}", flush=True)
         jax.clear_caches()  # the programs of one row are of no use to the next
