@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -15,13 +16,13 @@ import blackjax  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from applied import FILE, Applied  # noqa: E402
+from applied import FILE  # noqa: E402
 from arviz_stats.base import array_stats  # noqa: E402
 from suite import APPLIED  # noqa: E402
 
 import amagold  # noqa: E402
 
-NUM_CHAINS, NUM_DRAWS, NUM_WARMUP = 4, 10_000, 2_000
+NUM_CHAINS, NUM_DRAWS, NUM_WARMUP = 4, 5_000, 1_000
 LARGEST_R_HAT = 1.005
 
 
@@ -34,7 +35,7 @@ def log_density_of(target):
     return lambda position: target.log_prior(position) + rows(position, data).sum()
 
 
-def start_of(log_density, position, key):
+def start_of(log_density, position):
     """Near the mode, because a chain from raw units would take long to come in."""
     flat, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), position))
     from scipy.optimize import minimize
@@ -44,22 +45,23 @@ def start_of(log_density, position, key):
     hessian = np.asarray(jax.hessian(lambda at: -log_density(unflatten(at)))(jnp.asarray(best.x)))
     values, vectors = np.linalg.eigh(hessian)
     spread = vectors @ np.diag(1 / np.sqrt(np.maximum(np.abs(values), 1e-12))) @ vectors.T
-    return flat, unflatten, jnp.asarray(best.x), jnp.asarray(spread)
+    return unflatten, jnp.asarray(best.x), jnp.asarray(spread)
 
 
-def sample(applied: Applied):
+@cache
+def sample(build, is_diagonal):
     """Draws by variable, with axes (chain, draw, ...), in units where the curvature at the mode is one."""
-    target = (applied.other or applied.target)()
+    target = build()
     log_density = log_density_of(target)
     key = jax.random.key(2024)
-    _, unflatten, mode, spread = start_of(log_density, target.init, key)
+    unflatten, mode, spread = start_of(log_density, target.init)
     scaled = lambda at: log_density(unflatten(mode + spread @ at))  # noqa: E731
     size = mode.shape[0]
 
     @jax.jit
     def chain(key):
         start_key, warm_key, run_key = jax.random.split(key, 3)
-        warm = blackjax.window_adaptation(blackjax.nuts, scaled, is_mass_matrix_diagonal=applied.is_diagonal, target_acceptance_rate=0.9)
+        warm = blackjax.window_adaptation(blackjax.nuts, scaled, is_mass_matrix_diagonal=is_diagonal, target_acceptance_rate=0.9)
         (state, parameters), _ = warm.run(warm_key, 0.5 * jax.random.normal(start_key, (size,), jnp.float64), NUM_WARMUP)
         step = blackjax.nuts(scaled, **parameters).step
 
@@ -72,7 +74,7 @@ def sample(applied: Applied):
     positions, divergent = zip(*(chain(key) for key in jax.random.split(key, NUM_CHAINS)), strict=True)
     stacked = jax.vmap(jax.vmap(unflatten))(jnp.stack(positions))
     draws = {"theta": np.asarray(stacked)} if not isinstance(stacked, dict) else {name: np.asarray(leaf) for name, leaf in stacked.items()}
-    return applied.back(draws), int(np.sum(divergent))
+    return draws, int(np.sum(divergent))
 
 
 def error_of(series):
@@ -99,7 +101,9 @@ def main(names):
         if names and not any(name in applied.name for name in names):
             continue
         began = time.monotonic()
-        draws, divergent = sample(applied)
+        # one run serves a posterior in all its parameters
+        draws, divergent = sample(applied.other or applied.target, applied.is_diagonal)
+        draws = applied.back(draws)
         kept[applied.name] = {name: summarise(of(draws)) for name, of in applied.numbers.items()}
         largest = max(known["r_hat"] for known in kept[applied.name].values())
         print(f"{applied.name}: R-hat {largest:.4f}, {divergent} divergent, {time.monotonic() - began:.0f} s", flush=True)

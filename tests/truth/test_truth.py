@@ -1,5 +1,6 @@
 """Runs with the library's defaults against known truth: calibrated, or warned."""
 
+import math
 import re
 
 import calibration
@@ -8,6 +9,7 @@ import pytest
 import table
 from calibration import Outcome, faults, is_calibrated, is_doubtful, verdict, z_score, z_scores
 from exact import normal, of_weights, on_a_line
+from false_alarms import threshold
 from record import Row, coordinate, functionals
 from running import run_row, run_seeds
 from scipy.signal import lfilter
@@ -120,6 +122,30 @@ def test_references_are_sure_enough(applied):
         assert truth.errors[0] < 0.03 * truth.variance**0.5
         assert 0.045 < truth.lower[1] < 0.055
         assert 0.045 < truth.upper[1] < 0.055
+
+
+FLAT = {"earn_height": math.inf, "kidscore_interaction": 2.5, "kidscore_momhs": 2.5, "mesquite": math.inf}
+
+
+@pytest.mark.parametrize(("name", "scale"), FLAT.items())
+def test_references_agree_with_formulas(name, scale):
+    """With flat slopes the noise is a matter of one grid: sigma^-(N - K) exp(-RSS / 2 sigma^2) times its prior."""
+    data = ROWS[name].target().data
+    X, y = np.asarray(data["x"], np.float64), np.asarray(data["y"], np.float64)
+    best, [rest], rank, _ = np.linalg.lstsq(X, y, rcond=None)
+    assert rank == X.shape[1]
+    free, middle = len(y) - rank, 0.5 * np.log(rest / (len(y) - rank))
+    places, weights = on_a_line(
+        lambda at: at - free * at - 0.5 * rest * np.exp(-2.0 * at) - np.log1p(np.exp(2.0 * at) / scale**2), middle - 2.0, middle + 2.0
+    )
+    exact = of_weights("log_sigma", coordinate("log_sigma"), places, weights)
+    found = {truth.name: truth for truth in ROWS[name].truths()}
+    noise = found["log_sigma"]
+    assert abs(noise.mean - exact.mean) < threshold() * noise.errors[0]
+    assert abs(noise.variance - exact.variance) < threshold() * noise.errors[1]
+    for index, slope in enumerate(best):
+        truth = found[f"beta[{index}]"]
+        assert abs(truth.mean - slope) < threshold(len(best)) * truth.errors[0]
 
 
 QUICK = ("normal mean, N = 1", "Poisson regression, N = 100", "kidscore_momhs")
