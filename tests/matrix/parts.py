@@ -1,0 +1,142 @@
+"""How to build every part of the library at a tiny size; the lists of parts are the library's own."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import amagold
+from amagold import acceptance, batches, gradients, samplers, trajectory
+from amagold.trajectory.mass import as_mass
+
+STEPS = {"step_size": 0.3, "num_steps": 2}
+BATCH_SIZE = 4
+
+
+@cache
+def target():
+    """20 examples, 2 parameters; it knows its bounds, so that every test fits."""
+    generator = np.random.default_rng(7)
+    X = generator.normal(size=(20, 1))
+    return amagold.models.logistic(X, (generator.random(20) < 0.5).astype(int))
+
+
+@cache
+def dataless():
+    return amagold.Density(_standard_normal, init=np.zeros(2, np.float32))
+
+
+def _standard_normal(position):
+    return -0.5 * (position**2).sum()
+
+
+class Part(NamedTuple):
+    build: Callable[..., Any]
+    label: str = ""  # of the draws, for a test
+
+
+def _amortized(proposal: Callable[[], Any]) -> Part:
+    def build(on, **parts):
+        return samplers.amortized(on, proposal(), STEPS["num_steps"], **parts)
+
+    return Part(build)
+
+
+SAMPLERS = {
+    "amagold": Part(lambda on, **parts: samplers.amagold(on, **STEPS, **parts)),
+    "from_sgd": Part(lambda on, **parts: samplers.amagold(on, num_steps=2, **samplers.from_sgd(0.09, 0.1), **parts)),
+    "hmc": Part(lambda on, **parts: samplers.hmc(on, **STEPS, **parts)),
+    "l2mc": Part(lambda on, **parts: samplers.l2mc(on, **STEPS, **parts)),
+    "sghmc": Part(lambda on, **parts: samplers.sghmc(on, **STEPS, **parts)),
+    "sgld": Part(lambda on, **parts: samplers.sgld(on, **STEPS, **parts)),
+    "amortized RandomWalk": _amortized(lambda: trajectory.RandomWalk(0.3)),
+    "amortized Rotation": _amortized(lambda: trajectory.Rotation(0.4, as_mass(np.ones(2, np.float32)), np.zeros(2, np.float32), 0.5)),
+}
+# what is built by another entry: a name of the library -> the entry that runs it
+RUN_BY = {
+    "amortized": "amortized RandomWalk",
+    "Euler": "sghmc",
+    "Langevin": "sgld",
+    "Leapfrog": "amagold",
+    "RandomWalk": "amortized RandomWalk",
+    "Rotation": "amortized Rotation",
+}
+OTHER_WORDS = {"from_sgd"}
+# names that are no sampler, no proposal, no test, no gradient and no plan
+OTHERS = {
+    samplers: {"Info", "Randomness", "Sampler", "State"},
+    trajectory: {"Phase", "Proposal", "from_densities"},
+    acceptance: {"Acceptance", "Decision", "predicted_acceptance"},
+    gradients: {"GradientEstimator"},
+    batches: {"Plan", "plan_by_name"},
+}
+
+TESTS = {
+    "austerity": Part(lambda: acceptance.austerity(batch_size=BATCH_SIZE), "approximate"),
+    "barker": Part(lambda: acceptance.barker(batch_size=BATCH_SIZE), "approximate"),
+    "confidence": Part(lambda: acceptance.confidence(batch_size=BATCH_SIZE), "approximate"),
+    "delayed": Part(lambda: acceptance.delayed(), "exact"),
+    "firefly": Part(lambda: acceptance.firefly(block_size=8), "exact"),
+    "full": Part(lambda: acceptance.full(), "exact"),
+    "never_reject": Part(lambda: acceptance.never_reject(), "biased"),
+    "tuna": Part(lambda: acceptance.tuna(block_size=8), "exact"),
+}
+# with the batch plan as their argument, where they have one
+GRADIENTS = {
+    "control_variate": Part(lambda plan: gradients.control_variate(BATCH_SIZE, plan=plan)),
+    "full": Part(lambda: gradients.full()),
+    "minibatch": Part(lambda plan: gradients.minibatch(BATCH_SIZE, plan=plan)),
+    "noisy": Part(lambda: gradients.noisy(0.5)),
+}
+PLANS = {plan.lower() for plan in ("Iid", "Epoch", "Palindrome", "External")}
+
+
+def names_of(room) -> list[str]:
+    """The parts that a room offers, by its own list."""
+    return sorted(set(room.__all__) - OTHERS[room])
+
+
+def factories_of(room) -> list[str]:
+    """The functions that make a room's parts; its classes are what they return."""
+    return [name for name in names_of(room) if inspect.isfunction(getattr(room, name))]
+
+
+def untaught(found: dict[str, list[str]] | None = None) -> list[str]:
+    """A sentence for every part of the library that the matrix cannot build, and for every one that is gone."""
+    found = library_parts() if found is None else found
+    taught = {
+        "sampler": {*(name for name in SAMPLERS if not name.startswith("amortized ")), "amortized"},
+        "proposal": {name for name, entry in RUN_BY.items() if entry in SAMPLERS},
+        "test": set(TESTS),
+        "gradient": set(GRADIENTS),
+        "batch plan": PLANS,
+    }
+    sentences = []
+    for kind, names in found.items():
+        for name in sorted(set(names) - taught[kind]):
+            sentences.append(f"teach the matrix to build the {kind} {name!r}: add it to tests/matrix/parts.py")
+        gone = taught[kind] - set(names) - ({"amortized"} if kind == "proposal" else set())
+        sentences += [f"the matrix builds the {kind} {name!r}, which the library no longer has" for name in sorted(gone)]
+    return sentences
+
+
+def library_parts() -> dict[str, list[str]]:
+    return {
+        "sampler": factories_of(samplers),
+        "proposal": names_of(trajectory),
+        "test": factories_of(acceptance),
+        "gradient": factories_of(gradients),
+        "batch plan": sorted(name.lower() for name in names_of(batches)),
+    }
+
+
+def has_plan(gradient: str) -> bool:
+    return "plan" in inspect.signature(GRADIENTS[gradient].build).parameters
+
+
+def accepts(sampler: str, word: str) -> bool:
+    """Whether a sampler takes this keyword; the library's own signature says so."""
+    entry = samplers.amagold if sampler == "from_sgd" else getattr(samplers, sampler.split()[0])
+    return word in inspect.signature(entry).parameters
