@@ -95,7 +95,7 @@ def _planned(target: Target, settings: Settings, anchor: trees.PyTree, positions
     starts_given = positions is not None
     if positions is None:
         positions = _starts(target, found, curvature, plan.is_trusted, settings, keys)
-    elif plan.is_nearly_right:
+    elif plan.is_nearly_right and settings.num_warmup:
         positions = bring_near(target, found.mode, curvature, positions)
     positions = _descended(target, positions, settings, keys)
     mass = plan.initial_mass(curvature) if plan.is_trusted else _mass_over(found.regions, curvature, settings.num_chains)
