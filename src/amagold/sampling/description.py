@@ -74,7 +74,7 @@ def _one_sentence(path: Any) -> Iterator[None]:
 
 def _describe(store: ZarrStore) -> Description:
     attributes = store.attributes
-    _check_texts({name: value for name, value in attributes.items() if name != "position"})
+    _check_texts({name: value for name, value in attributes.items() if name not in ("position", "reported")})
     settings = Settings.from_json(attributes["settings"])
     plan = _plan(attributes["plan"])
     position = None if attributes["position"] is None else rebuild_structure(attributes["position"])
@@ -83,7 +83,8 @@ def _describe(store: ZarrStore) -> Description:
     own = plan.label if isinstance(plan, Given) else "exact"
     if attributes["label"] not in (own, MIXED):
         raise ValueError(f"its label is {attributes['label']!r} where its plan's is {own!r}")
-    _check_groups(store, settings, position)
+    stored = attributes.get("reported", attributes["position"])
+    _check_groups(store, settings, None if stored is None else rebuild_structure(stored))
     return Description(settings, plan, position)
 
 
@@ -102,8 +103,8 @@ def _is_of(value: Any, hint: Any) -> bool:
     """Whether a value read from JSON is of an annotated type."""
     if isinstance(hint, types.UnionType):
         return any(_is_of(value, part) for part in typing.get_args(hint))
-    if typing.get_origin(hint) is list:
-        return isinstance(value, list) and all(_is_of(part, typing.get_args(hint)[0]) for part in value)
+    if typing.get_origin(hint) in (list, tuple):
+        return isinstance(value, list | tuple) and all(_is_of(part, typing.get_args(hint)[0]) for part in value)
     kind = typing.get_origin(hint) or hint
     return type(value) in (int, float) if kind is float else type(value) is kind
 
@@ -138,8 +139,8 @@ def _check_facts(attributes: dict[str, Any], settings: Settings) -> None:
         raise TypeError("spoilt must be a list of sentences")
 
 
-def _check_groups(store: ZarrStore, settings: Settings, position: trees.PyTree) -> None:
-    """Raise unless the arrays are those of a run with these settings."""
+def _check_groups(store: ZarrStore, settings: Settings, reported: trees.PyTree) -> None:
+    """Raise unless the arrays are those of a run with these settings, and draws of this form."""
     wanted = {"posterior", "sample_stats", "warmup_sample_stats"}
     wanted |= {"warmup_posterior"} if settings.warmup.keep else set()
     if set(store.groups) != wanted:
@@ -157,6 +158,6 @@ def _check_groups(store: ZarrStore, settings: Settings, position: trees.PyTree) 
             if not found.items() <= known.items() or not known.keys() - OPTIONAL <= found.keys():
                 raise ValueError(f"{name} holds other statistics than amagold's")
             continue
-        known = found if position is None else {array: known[:2] for array, known in describe(position).items()}
+        known = found if reported is None else {array: known[:2] for array, known in describe(reported).items()}
         if not found or found != known:
             raise ValueError(f"{name} holds other arrays than its positions")

@@ -32,6 +32,7 @@ from amagold.store.lock import Lock
 from amagold.store.structure import describe_structure
 from amagold.store.zarr_store import PRIVATE, StoreFailedError, ZarrStore
 from amagold.target import Posterior
+from amagold.target.transform import reported_form
 from amagold.warmup import adapt
 from amagold.warmup.plan import Plan
 from amagold.warmup.settings import Warmup
@@ -147,6 +148,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "notes": list(target.notes),
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
+        "reported": describe_structure(reported_form(target, position)),
         "gradients_per_step": prepared.sampler.num_gradients(position) // prepared.sampler.num_steps,
         "is_complete": False,
         "stopped": None,
