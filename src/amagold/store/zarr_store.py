@@ -156,8 +156,7 @@ class ZarrStore:
         return self.length(group) if damage is None else damage[0]
 
     def clear_damage(self, group: str) -> None:
-        """Remove damaged chunks, to be written again, and whatever a killed process left."""
-        remove_parts(self.path)
+        """Remove damaged chunks, so that they can be written again."""
         for name, _ in self._written_columns(group):
             folder = self.path / group / name / "c" / "0"
             for upper in (folder.parent.parent, folder.parent, folder):
@@ -178,6 +177,7 @@ class ZarrStore:
 
     def repair(self) -> list[str]:
         """Write again what is wrong beside the draws; what it was, in sentences."""
+        remove_parts(self.path)
         sentences = [f"{sentence}, and it is written again" for sentence in self.problems()]
         for extra in list(damaged_extras(self.path, self._root)):
             restore_extra(self.path, extra)
