@@ -24,6 +24,7 @@ SLOPES = np.array([0.4, 0.7, -0.3, 1.1, 1.6, -1.0, 2.0, 0.9, -1.4, 0.2, 2.4, -0.
 OUTCOMES = np.array([1, 1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1])
 SIGNS = np.where(OUTCOMES > 0, 1.0, -1.0)
 CLUMPS = np.array([-1.9, -1.8, -1.7, -1.6, -1.5, 1.2, 1.6, 1.8, 2.0, 2.4], np.float32)
+FAR_APART = np.array([-2.0, 0.3, 2.2])
 EVENTS = np.array([0, 1, 0, 2, 3, 0, 4, 1, 1, 0, 9, 0])
 
 
@@ -66,17 +67,30 @@ def few_and_agreed():
 
 
 @cache
-def two_clumps(unit=1.0):
-    """Student-t: two groups of outcomes that disagree, so there are two modes; all lengths in multiples of the unit."""
+def two_clumps():
+    """Student-t: two groups of outcomes that disagree, so there are two modes."""
 
     def log_density(mean):
-        residuals = np.subtract.outer(mean / unit, CLUMPS.astype(np.float64)) / 0.7
-        return -((mean / unit) ** 2) / 18.0 - 1.5 * np.log1p(residuals**2 / 2.0).sum(axis=-1)
+        residuals = np.subtract.outer(mean, CLUMPS.astype(np.float64)) / 0.7
+        return -(mean**2) / 18.0 - 1.5 * np.log1p(residuals**2 / 2.0).sum(axis=-1)
 
-    settings = dict(prior_scale=3.0 * unit, intercept=False, noise_scale=0.7 * unit, degrees_of_freedom=2.0)
-    target = models.robust(np.ones((len(CLUMPS), 1)), unit * CLUMPS, **settings)
-    center = np.array([1.2 * unit], np.float32)
-    return Case(target, exact(log_density, (-10.0 * unit, 10.0 * unit)), center, 0.3 * unit)
+    ones = np.ones((len(CLUMPS), 1))
+    target = models.robust(ones, CLUMPS, prior_scale=3.0, intercept=False, noise_scale=0.7, degrees_of_freedom=2.0)
+    return Case(target, exact(log_density, (-10.0, 10.0)), np.array([1.2], np.float32), 0.3)
+
+
+@cache
+def far_apart(unit):
+    """Cauchy: three outcomes many noise scales apart, all lengths in multiples of the unit."""
+
+    def log_density(mean):
+        residuals = np.subtract.outer(mean / unit, FAR_APART) / 0.5
+        return -((mean / unit) ** 2) / 18.0 - np.log1p(residuals**2).sum(axis=-1)
+
+    settings = dict(prior_scale=3.0 * unit, intercept=False, noise_scale=0.5 * unit, degrees_of_freedom=1.0)
+    target = models.robust(np.ones((len(FAR_APART), 1)), unit * FAR_APART, **settings)
+    center = np.array([0.3 * unit], np.float32)
+    return Case(target, exact(log_density, (-20.0 * unit, 20.0 * unit)), center, 0.6 * unit)
 
 
 @cache

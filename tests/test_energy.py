@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import special
 
 import amagold
-from amagold import acceptance
+from amagold import acceptance, models
 from amagold.energy import chunks
+from amagold.energy.double import can_widen, needs_double, rounding_of
 from amagold.energy.memory import log_density_difference, remember
 from amagold.energy.precise import FEW, precise_sum
 from amagold.gradients.full import energy_gradient
@@ -129,3 +131,77 @@ def test_few_differences_are_summed_as_they_are():
     errors = np.asarray(jax.vmap(precise_sum)(terms), np.float64) - terms.sum(axis=1, dtype=np.float64)
     assert np.abs(errors).max() < 1e-3, "the precision that is promised for any number of them"
     assert np.sqrt(np.mean(errors**2)) < 1e-4
+
+
+def family(name, num_examples):
+    """A regression on an intercept and one predictor, and its log likelihoods in float64, by scipy; residuals of up to 40."""
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=num_examples).astype(np.float32)
+    far = (generator.uniform(5.0, 40.0, num_examples) * generator.choice([-1.0, 1.0], num_examples)).astype(np.float32)
+    signs = np.where(generator.random(num_examples) < 0.5, 1.0, -1.0)
+    counts = generator.poisson(40.0, num_examples)
+    labels = generator.integers(0, 3, num_examples)
+    X = x[:, None]
+    return {
+        "linear": lambda: (models.linear(X, far), lambda z: -0.5 * (far - z) ** 2),
+        "robust": lambda: (models.robust(X, far), lambda z: -2.5 * np.log1p((far - z) ** 2 / 4.0)),
+        "logistic": lambda: (models.logistic(X, signs), lambda z: special.log_expit(signs * z)),
+        "probit": lambda: (models.probit(X, signs), lambda z: special.log_ndtr(signs * z)),
+        "poisson": lambda: (models.poisson(X, counts), lambda z: counts * z - np.exp(z)),
+        "softmax": lambda: (
+            models.softmax(X, labels),
+            lambda z: np.take_along_axis(special.log_softmax(z, axis=-1), labels[:, None], axis=-1)[:, 0],
+        ),
+    }[name](), x.astype(np.float64)
+
+
+def check_family(name, num_examples):
+    (target, log_likelihoods), x = family(name, num_examples)
+    start = np.full(target.init.shape, 0.3, np.float32)
+    if name == "softmax":
+        start = start * np.arange(3, dtype=np.float32)
+    a, b = start, (start + 2.0 / np.sqrt(num_examples) * np.cos(np.arange(start.size)).reshape(start.shape)).astype(np.float32)
+
+    def energy(position):
+        position = position.astype(np.float64)
+        return 0.5 * np.sum(position**2) - log_likelihoods(position[0] + np.multiply.outer(x, position[1]))
+
+    truth = float(np.sum(energy(a) - energy(b)) - (num_examples - 1) * 0.5 * (np.sum(a.astype(float) ** 2) - np.sum(b.astype(float) ** 2)))
+    return target, (a, b), truth
+
+
+@pytest.mark.parametrize(
+    ("name", "num_examples"),
+    [
+        ("linear", 10**6),
+        *(pytest.param(name, 10**7, marks=pytest.mark.slow) for name in ("linear", "robust", "logistic", "probit", "poisson", "softmax")),
+    ],
+)
+def test_every_family_keeps_the_promise(name, num_examples):
+    target, (a, b), truth = check_family(name, num_examples)
+    assert abs(truth) > 1e-2
+    assert abs(amagold.energy_difference(target, a, b) - truth) < 1e-3
+    test = acceptance.full().bind(target)
+    memories = [test.remember(target, jnp.asarray(at)) for at in (a, b)]
+    assert abs(float(log_density_difference(target, memories[1], memories[0])) - truth) < 1e-3
+    if name == "linear":
+        assert test.keep == "double"
+        rounded = [remember(target, jnp.asarray(at), "examples") for at in (a, b)]
+        error = abs(float(log_density_difference(target, rounded[1], rounded[0])) - truth)
+        assert 1e-3 < error < 5.0 * rounding_of(target, a), "the measure says how much float32 values round"
+
+
+def test_small_problems_stay_as_they_were():
+    target = problem(1000)
+    assert acceptance.full().bind(target).keep == "auto"
+    assert not needs_double(target, jnp.zeros(2))
+
+
+def test_functions_that_fix_their_types_are_evaluated_as_they_are():
+    def fixed(position, example):
+        total, _ = jax.lax.scan(lambda sum, x: (sum + x * position[0], None), jnp.float32(0.0), jnp.ones(3) * example)
+        return -(total**2)
+
+    target = amagold.Posterior(fixed, log_prior, np.ones(5, np.float32))
+    assert not can_widen(target, jnp.zeros(2))
+    assert amagold.energy_difference(target, np.array([1.0, 0.0]), np.array([0.0, 0.0])) == pytest.approx(45.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from false_alarms import PLANTED
 from quadrature import moved
-from small_posteriors import two_clumps
+from small_posteriors import far_apart
 
 import amagold
 from amagold import acceptance, gradients, models
@@ -157,10 +157,10 @@ def by_three_nodes(energy, order, center, step):
 
 
 def in_units(unit, order=1, num_chains=40_000):
-    case = two_clumps(unit)
-    test = acceptance.tuna(order, case.center, noise=1.0, most=200.0)
+    case = far_apart(unit)
+    test = acceptance.tuna(order, case.center, noise=1.0, most=2000.0)
     sampler = amagold.amagold(
-        case.target, step_size=case.step_size, friction=0.3 / unit, num_steps=3, gradient=gradients.minibatch(4), acceptance=test
+        case.target, step_size=case.step_size, friction=0.3, num_steps=3, gradient=gradients.minibatch(2), acceptance=test
     )
     return moved(case.density, sampler, num_chains)
 
@@ -182,4 +182,4 @@ def test_an_absolute_step_is_seen_in_other_units(monkeypatch):
     monkeypatch.setattr(sys.modules["amagold.acceptance.remainders"], "remainder", by_three_nodes)
     found = in_units(0.1)
     jax.clear_caches()
-    assert found.worst > PLANTED or int(np.max(found.info.broken_bound)) > -1
+    assert found.worst > PLANTED

@@ -127,7 +127,7 @@ class ManyExamples(acceptance.FullTest):
 def test_counts_do_not_overflow_over_thinned_transitions(monkeypatch):
     """A thousand tests over ten million examples are more than 32 bits hold, in one piece and in several."""
     sampler = amagold.amagold(TARGETS["vector"][0], step_size=0.1, num_steps=1, acceptance=ManyExamples())
-    for most in (1000, 300):
+    for most in (1000, 500):
         monkeypatch.setattr(chunks, "MAX_WORK", most * 3 * (10**7 + 12))
         draws = amagold.run_chains(sampler, jax.random.key(0), start("vector", 1), 1, thin=1000)
         np.testing.assert_allclose(draws.info.num_energy_examples, 1e10, rtol=1e-6)

@@ -1,13 +1,18 @@
 """The test over all data: exact."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance.base import Decision
+from amagold.energy.double import needs_double
 from amagold.energy.memory import Memory, energy_of, log_density_difference, remember
+from amagold.mode.reference import Reference
 from amagold.target import Posterior, Target, checks
 
+MANY = 2**18  # examples from which on it is measured how much they round
 HOPELESS = -1000.0  # a log ratio below this is reported as a divergence
 
 
@@ -25,6 +30,14 @@ class FullTest:
     @property
     def uses_work(self) -> bool:
         return True
+
+    def bind(self, target: Target, reference: Reference | None = None) -> "FullTest":
+        """The test itself, or the one in float64 where so many large log likelihoods would round the ratio."""
+        at = target.init if reference is None else reference.position
+        is_measured = self.keep == "auto" and isinstance(target, Posterior) and target.num_examples >= MANY
+        if not is_measured or at is None or not trees.is_concrete((target.data, at)):  # type: ignore[union-attr]
+            return self
+        return dataclasses.replace(self, keep="double") if needs_double(target, at) else self  # type: ignore[arg-type]
 
     def draw(self, key: jax.Array) -> jax.Array:
         # log of a uniform number, without the zero that a uniform draw can return
@@ -55,11 +68,12 @@ def full(keep: str = "auto", chunk_size: int | None = None) -> FullTest:
 
     Args:
       keep: what is remembered of the current state: "examples" (a log likelihood per example, 4N bytes a chain), "total"
-        (one number accumulated in float64), or "auto" (per example up to 256 MiB a chain).
+        (one number accumulated in float64), "double" (the same, its terms evaluated in float64 too), or "auto": per example up to
+        256 MiB a chain, but "double" where 2^18 examples or more are measured to round the log ratio by more than 1e-3.
       chunk_size: examples evaluated at once; None derives it from a byte budget.
     """
-    if keep not in ("auto", "examples", "total"):
-        raise ValueError(f"keep must be 'auto', 'examples' or 'total', got {keep!r}")
+    if keep not in ("auto", "examples", "total", "double"):
+        raise ValueError(f"keep must be 'auto', 'examples', 'total' or 'double', got {keep!r}")
     if chunk_size is not None:
         checks.whole_number("chunk_size", chunk_size, at_least=1, remedy="give the number of examples evaluated at once, or None")
     return FullTest(keep, chunk_size)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.energy import chunks
+from amagold.energy.double import wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, precise_sum, subtract, zero
 from amagold.target import Density, Posterior, Target
 
@@ -36,14 +37,17 @@ Memory = DensityMemory | ExampleMemory | TotalMemory
 
 
 def remember(target: Target, position: trees.PyTree, keep: str = "auto", chunk_size: int | None = None) -> Memory:
-    """Evaluate the target at a position, keeping a value per example (`"examples"`) or one float64 total (`"total"`)."""
+    """Evaluate the target at a position, keeping a value per example (`"examples"`) or one float64 total (`"total"`).
+
+    With `"double"` it is a total whose terms are evaluated in float64 too.
+    """
     if isinstance(target, Density):
         return DensityMemory(jnp.asarray(target.log_density(position)))
     if keep == "auto":
         keep = "examples" if 4 * target.num_examples <= EXAMPLE_MEMORY_BYTES else "total"
     if keep == "examples":
         return ExampleMemory(target.log_prior(position), chunks.log_likelihoods(target, position, chunk_size))
-    return TotalMemory(_total(target, position, chunk_size))
+    return TotalMemory(_total(target, position, chunk_size, keep == "double"))
 
 
 def log_density_difference(target: Target, proposed: Memory, current: Memory) -> jax.Array:
@@ -67,9 +71,13 @@ def energy_of(memory: Memory) -> jax.Array:
     return -(log_density.high + log_density.low) if isinstance(log_density, Wide) else -log_density
 
 
-def _total(target: Posterior, position: trees.PyTree, chunk_size: int | None) -> Wide:
+def _total(target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool) -> Wide:
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        values = target.log_likelihoods(position, rows)
-        return add_to(total, values if is_new is None else jnp.where(is_new, values, 0.0))
+        with jax.enable_x64(is_wide):
+            evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
+            values = evaluate(target, position, rows)
+            return add_to(total, values if is_new is None else jnp.where(is_new, values, 0.0))
 
-    return add_to(chunks.fold(target, position, visit, zero(), chunk_size), target.log_prior(position)[None])
+    total = chunks.fold(target, position, visit, zero(), chunk_size)
+    with jax.enable_x64(is_wide):
+        return add_to(total, target.log_prior(widen(position) if is_wide else position)[None])
