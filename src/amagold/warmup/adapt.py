@@ -16,7 +16,7 @@ from amagold.batches.plans import Iid
 from amagold.compiling import OFTEN, jit
 from amagold.gradients import Minibatch
 from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mesh, most_transitions, spread, transition_keys
-from amagold.samplers import Sampler, State
+from amagold.samplers import Info, Sampler, State
 from amagold.warmup import moments, step_size
 from amagold.warmup.knobs import has_knob, knob, log_scale, number, prepare_mass, turn
 from amagold.warmup.schedule import NUM_BLOCKS, Stage, block_length, make_schedule
@@ -207,6 +207,18 @@ def _run_block(
     return split(sampler, tuning, chain_keys, states)
 
 
+def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
+    """The acceptance that the step size is adapted by.
+
+    No step is small enough to stay inside a wall's domain from next to it, so a proposal outside counts as 1 - 2 (1 - wanted): up to
+    half of them may be.
+    """
+    if sampler.target.domain is None:
+        return info.acceptance_rate
+    is_outside = (info.log_ratio == -jnp.inf) & ~info.is_divergent
+    return jnp.where(is_outside, jnp.maximum(1.0 - 2.0 * (1.0 - wanted), 0.0), info.acceptance_rate)
+
+
 def _block(
     sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, axis_name: str | None
 ) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
@@ -226,7 +238,8 @@ def _block(
         now = turn(sampler, step_size=used) if form.adapts else sampler
         states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(states, drawn if in_bulk else draw(drawn))
         if form.adapts:
-            rate = over_chains(jnp.sum(info.acceptance_rate)) / over_chains(jnp.float32(info.acceptance_rate.shape[0]))
+            rates = _rates(sampler, info, tuning.wanted)
+            rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
             rate = rate.astype(jnp.float32)
             tuning = tuning._replace(step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted))
         tuning = tuning._replace(moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name))
