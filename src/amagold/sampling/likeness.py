@@ -115,7 +115,7 @@ def _probes(positions: trees.PyTree) -> trees.PyTree:
         away *= np.reshape(scales, (num_rounds, *[1] * leaf.ndim))
         wide = leaf.astype(np.float64)
         around = wide + away * (1.0 + np.abs(wide))
-        probes.append(around.astype(leaf.dtype).reshape(-1, *leaf.shape[1:]))
+        probes.append(around.astype(leaf.dtype).reshape(num_rounds * len(leaf), *leaf.shape[1:]))
     return jax.tree.unflatten(jax.tree.structure(positions), probes)
 
 
