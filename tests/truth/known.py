@@ -269,7 +269,7 @@ def robust_clumps():
     y = clumps(11, 11, 10.0, 66)
 
     def target():
-        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, degrees_of_freedom=1.0)
+        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, noise_scale=1.0, degrees_of_freedom=1.0)
 
     return Row("Student-t outcomes in two clumps, N = 22", target, lambda: _of_clumps(y, 10.0, 5.0, -8.0, 18.0), "grid")
 
@@ -278,7 +278,7 @@ def robust_many():
     y = clumps(400, 600, 12.0, 2, 0.5)  # close enough together for the exact test on a few examples to be planned
 
     def target():
-        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, degrees_of_freedom=1.0)
+        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, noise_scale=1.0, degrees_of_freedom=1.0)
 
     def truths():
         places = np.linspace(11.0, 13.0, 4001)  # the lower clump has e^-100 of the mass
