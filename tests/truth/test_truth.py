@@ -13,7 +13,7 @@ from false_alarms import threshold
 from record import Row, coordinate, functionals
 from running import run_row, run_seeds
 from scipy.signal import lfilter
-from suite import APPLIED, ROWS
+from suite import APPLIED, HARD, ROWS
 
 NUM_CHAINS, NUM_DRAWS, NUM_SEEDS = 4, 1000, 4
 NORMAL = Row("normal", lambda: None, lambda: [normal("x", coordinate("theta"), 0.0, 1.0)], "formula")
