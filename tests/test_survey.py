@@ -113,10 +113,10 @@ def test_one_gaussian_is_one_region():
 def test_wide_positions_are_as_wide_as_the_prior():
     prior = lambda at: -0.5 * jnp.sum(((at - 3.0) / jnp.array([1.0, 50.0])) ** 2)  # noqa: E731
     target = amagold.Posterior(lambda at, row: row * at[0], prior, np.ones(3, np.float32), init=np.zeros(2))
-    found = np.array(wide_positions(target, np.zeros(2), jax.random.key(0), 64))
+    found = np.array(wide_positions(target, np.zeros(2), jax.random.key(0), 64).positions)
     assert np.std(found[::2] - 3.0, axis=0) == pytest.approx([1.0, 50.0], rel=0.2)
     inside = amagold.Density(lambda at: -jnp.sum(at), domain=lambda at: jnp.all(at > 0), init=np.full(2, 0.5))
-    assert np.all(np.array(wide_positions(inside, inside.init, jax.random.key(0), 16)) > 0)
+    assert np.all(np.array(wide_positions(inside, inside.init, jax.random.key(0), 16).positions) > 0)
 
 
 def test_the_larger_clump_is_found_from_the_smaller():

@@ -365,7 +365,9 @@ def _linear(name, title, prior_scale, noise):
             normal("line at the middle", lambda draws: draws["theta"] @ at, at @ mean, at @ covariance @ at),
         ]
 
-    return Row(title, lambda: amagold.models.linear(x[:, None], y, prior_scale, noise_scale=noise), truths, "formula")
+    # so far from zero in its own units, the prior can only speak of the middle; it is flat there as well
+    is_far = True if name == "pressure" else None
+    return Row(title, lambda: amagold.models.linear(x[:, None], y, prior_scale, noise_scale=noise, standardize=is_far), truths, "formula")
 
 
 def calendar_years():

@@ -9,7 +9,7 @@ import numpy as np
 
 from amagold import trees
 from amagold.energy import chunks
-from amagold.mode.derivatives import Derivatives, derivatives_at, whole_hessian
+from amagold.mode.derivatives import Derivatives, density_derivatives, derivatives_at, whole_hessian
 from amagold.mode.spectrum import Spectrum, ritz_spectrum
 from amagold.target import Density, Posterior, Target
 
@@ -144,6 +144,9 @@ def _positive(values: np.ndarray) -> np.ndarray:
 def _hessian(target: Target, position: trees.PyTree, of_data: Derivatives | None) -> np.ndarray:
     if isinstance(target, Posterior) and of_data is not None:
         return whole_hessian(target, position, of_data.hessian)
+    if isinstance(target, Density) and trees.size(position) <= DENSE_PARAMETERS:
+        # the program that the search for the mode has compiled
+        return np.asarray(density_derivatives(target.log_density, position).hessian, np.float64)
     return np.asarray(_rows(target, position), np.float64)
 
 

@@ -99,6 +99,7 @@ def descend(
     tolerance: float = 1e-4,
     max_iterations: int = MAX_ITERATIONS,
     known: Sequence[Point] = (),
+    longest: np.ndarray | None = None,
 ) -> Descent:
     """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for each parameter.
 
@@ -109,6 +110,7 @@ def descend(
       tolerance: in squared posterior standard deviations per parameter.
       max_iterations: steps before giving up.
       known: modes; a search that comes near one ends there.
+      longest: what a step may change each parameter by where the energy curves down; None is anything.
     """
     here = point_at(target, start, weight)
     near: Point | None = None
@@ -135,7 +137,10 @@ def descend(
             sides = [point_at(target, moved(here.position, sign * curved.downhill()), weight) for sign in (1.0, -1.0)]
             here = min(sides, key=lambda side: side.energy if side.is_finite else np.inf)
             continue
-        there = _search_along(target, here, step, decrement, weight, doubles=not curved.is_clearly_upwards)
+        if longest is not None and not curved.is_clearly_upwards:
+            step = step * min(1.0, float(np.min(longest / np.maximum(np.abs(step), np.finfo(np.float64).tiny))))
+        doubles = longest is None and not curved.is_clearly_upwards
+        there = _search_along(target, here, step, decrement, weight, doubles=doubles)
         if there is None:
             is_stalled = decrement <= STALLED * tolerance * len(step) and curved.is_clearly_upwards
             return Descent(near or here, here, is_stalled, iteration)

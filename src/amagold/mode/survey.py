@@ -24,6 +24,7 @@ WORK = 3 * 10**8  # examples times squared parameters times passes, after which 
 MOST_EXAMPLES = 2**15  # that wide searches look at
 FEWEST_EXAMPLES = 2048
 TOLERANCE, MAX_ITERATIONS = 1e-3, 40
+LONGEST = 0.5  # times the wide positions' spread: a longer step might leave the basin that it began in
 APART = 0.04  # squared distance per parameter, in posterior variances, from which on modes are two
 NEGLIGIBLE = 1e-3  # of the mass: what holds less gets no chain
 UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are too low
@@ -74,7 +75,7 @@ def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
     if found_all.mode.is_converged and found_all.is_explained:
         return found_all
     # the Gaussians at the modes say little, so some chains start from where the user would have
-    around = [_around(position) for position in (init, *wide_positions(few, init, key, NUM_SEARCHES)[1::2])]
+    around = [_around(position) for position in (init, *wide_positions(few, init, key, NUM_SEARCHES).positions[1::2])]
     return found_all._replace(regions=_in_turn(found_all.regions, around))
 
 
@@ -123,14 +124,16 @@ def _affordable(target: Target, size: int) -> tuple[Target, float]:
 
 def _search_widely(target: Target, init: trees.PyTree, key: jax.Array, weight: float) -> list[Descent]:
     """A search from `init` and from each wide position; fewer where they take long and agree."""
-    starts = [init, *wide_positions(target, init, key, NUM_SEARCHES - 1)]
+    wide = wide_positions(target, init, key, NUM_SEARCHES - 1)
+    starts = [init, *wide.positions]
+    options = {"weight": weight, "tolerance": TOLERANCE, "max_iterations": MAX_ITERATIONS, "longest": LONGEST * wide.scales}
     per_pass = trees.size(init) ** 2 * (target.num_examples if isinstance(target, Posterior) else 1)
     descents: list[Descent] = []
     work, known = 0, []
     for start in starts:
         if work >= WORK and len(descents) >= FEWEST_SEARCHES and len(known) <= 1:
             break
-        found = descend(target, start, weight=weight, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS, known=known)
+        found = descend(target, start, known=known, **options)
         descents.append(found)
         work += 2 * found.num_iterations * per_pass
         if found.is_converged:

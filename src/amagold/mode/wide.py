@@ -1,5 +1,7 @@
 """Positions far apart, to search for modes from: as wide as the prior where it has a width, else as wide as is usual."""
 
+from typing import NamedTuple
+
 import jax
 import numpy as np
 
@@ -12,7 +14,14 @@ NARROWER = 0.25  # every other position stays nearer, for posteriors that are mu
 MAX_REDRAWS = 20  # halvings of the distance from the centre
 
 
-def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> list[trees.PyTree]:
+class Wide(NamedTuple):
+    """Positions far apart, and how far each parameter's values are."""
+
+    positions: list[trees.PyTree]
+    scales: np.ndarray
+
+
+def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> Wide:
     """So many positions inside the domain; each coordinate's values are spread evenly over its distribution.
 
     Args:
@@ -34,7 +43,7 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
             if isinstance(target, Posterior) or point_at(target, position).is_finite:
                 positions.append(position)
                 break
-    return positions
+    return Wide(positions, scales)
 
 
 def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.ndarray]:

@@ -38,7 +38,7 @@ def _instead_of_raising(error: SamplingWarning) -> None:
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
-def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
+def advice_on(posterior: Any, sample_stats: Any, has_test: bool, plan: Any = None) -> list[str]:
     """Sentences about draws that should not be trusted as they are; empty when all is well."""
     num_chains, num_draws = sample_stats.sizes["chain"], sample_stats.sizes["draw"]
     if num_draws == 0:
@@ -78,19 +78,24 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool) -> list[str]:
     elif few.data_vars:
         found += _on_mixing(few)
     found += _on_energy(sample_stats, num_draws)
-    return found
+    return advice_on_mode(plan) + found if found else []
+
+
+def advice_on_mode(plan: Any) -> list[str]:
+    """What may lie behind other advice where no mode was found; of draws about which nothing else is to be said, it is no matter."""
+    if getattr(plan, "is_mode_found", True):
+        return []
+    return [
+        f"no mode: {plan.num_searches} search(es) found none, so the density may rise without end or be flat, and chains start "
+        "near init; give an init inside the bulk, write scale parameters as logarithms, non-centre a hierarchical model, or give a "
+        "proper prior"
+    ]
 
 
 def advice_on_plan(plan: Any, num_chains: int, starts_given: bool) -> list[str]:
-    """Sentences about a posterior that the plan could not get hold of; empty when all is well."""
-    if not hasattr(plan, "is_mode_found"):
+    """Sentences about modes that the chains do not start at; empty when all is well."""
+    if not hasattr(plan, "num_weighty_modes"):
         return []
-    if not plan.is_mode_found:
-        return [
-            f"no mode: {plan.num_searches} search(es) found none, so the density may rise without end or be flat, and chains start "
-            "near init; give an init inside the bulk, write scale parameters as logarithms, non-centre a hierarchical model, or give a "
-            "proper prior"
-        ]
     weighty = plan.num_weighty_modes
     if weighty > 1 and (starts_given or weighty > num_chains):
         return [

@@ -43,6 +43,6 @@ def load(path: str | Path) -> Run:
     for name in ("posterior", "sample_stats"):
         groups[name] = groups[name].isel(draw=slice(usable))
     sentences += [f"spoilt draws: {sentence}" for sentence in store.attributes.get("spoilt", [])]
-    sentences += advice_on(groups["posterior"], groups["sample_stats"], "energy_error" in groups["sample_stats"])
+    sentences += advice_on(groups["posterior"], groups["sample_stats"], "energy_error" in groups["sample_stats"], description.plan)
     warn(sentences, depth=1)
     return Run(groups, store.attributes, description.plan, sentences, store.path)

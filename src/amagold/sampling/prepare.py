@@ -28,7 +28,8 @@ from amagold.warmup.starts import bring_near, disperse, disperse_over
 class Keys(NamedTuple):
     """One key for each part of a run."""
 
-    plan: jax.Array
+    places: jax.Array
+    noise: jax.Array
     starts: jax.Array
     states: jax.Array
     descent: jax.Array
@@ -47,7 +48,13 @@ class Prepared(NamedTuple):
 
 
 def make_keys(seed: int) -> Keys:
-    return Keys(*jax.random.split(jax.random.key(seed), len(Keys._fields)))
+    return _split(jax.random.key(seed))
+
+
+@jax.jit
+def _split(key: jax.Array) -> Keys:
+    """In one program: every operation of JAX on its own is one to compile."""
+    return Keys(*jax.random.split(key, len(Keys._fields)))
 
 
 def target_of(target_or_sampler: Any) -> Target:
@@ -91,7 +98,7 @@ def _planned(target: Target, settings: Settings, anchor: trees.PyTree, positions
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     options: dict[str, Any] = {"num_chains": settings.num_chains, "known": known, "allow_turns": not adapts, "found": found}
-    plan = make_plan(target, found.mode, curvature, keys.plan, **options)
+    plan = make_plan(target, found.mode, curvature, keys.places, noise_key=keys.noise, **options)
     starts_given = positions is not None
     if positions is None:
         positions = _starts(target, found, curvature, plan.is_trusted, settings, keys)

@@ -114,7 +114,7 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
             groups, attributes, path = recorder.datasets(), recorder.attributes, None
         sentences = [f"spoilt draws: {sentence}" for sentence in attributes.get("spoilt", [])]
         sentences += prepared.advice
-        sentences += _checked(groups, prepared.sampler.acceptance.uses_work)
+        sentences += _checked(groups, prepared)
     asked = isinstance(prepared.plan, Plan) or settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if asked and 0 < settings.num_warmup < adapt.FEWEST:
         remedy = f"give at least {adapt.FEWEST}"
@@ -124,10 +124,10 @@ def finish(reached: engine.Reached, prepared: Prepared, settings: Settings, reco
     return run
 
 
-def _checked(groups: dict[str, Any], has_test: bool) -> list[str]:
+def _checked(groups: dict[str, Any], prepared: Prepared) -> list[str]:
     """Advice on finished draws, which stay whatever goes wrong with it."""
     try:
-        return advice_on(groups["posterior"], groups["sample_stats"], has_test)
+        return advice_on(groups["posterior"], groups["sample_stats"], prepared.sampler.acceptance.uses_work, prepared.plan)
     except Exception as reason:
         return [f"the draws were made but could not be checked ({type(reason).__name__}: {reason}); look at run.posterior yourself"]
 

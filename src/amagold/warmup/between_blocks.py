@@ -24,7 +24,9 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
     running = turn(at.sampler, step_size=jnp.float32(SHORT) * knob(at.sampler, "step_size")) if is_coming_in else at.sampler
-    [(states, kept)] = run_chunks(running, key, at.states, count, first=at.done, keep_energy=True, at_once=count)
+    [(states, kept)] = run_chunks(
+        running, key, at.states, count, first=at.done, keep_energy=True, at_once=block_transitions(rules.num_warmup)
+    )
     check_bounds(kept.info)
     rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
     used = float(knob(running, "step_size"))

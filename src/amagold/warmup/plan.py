@@ -27,14 +27,13 @@ from amagold.warmup.noise import GradientNoise, measure_noise
 from amagold.warmup.plan_words import plan_sentences
 from amagold.warmup.quarter_turn import LOWEST_ACCEPTANCE
 from amagold.warmup.rest import Rest, measure_rest
-from amagold.warmup.starts import disperse
+from amagold.warmup.starts import NUM_PLACES, disperse
 
 # where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once every parameter's width is
 # one, a little more than a quarter period, and an acceptance that leaves room for walls and necks
-STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.9
+STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.95
 TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
 BYTES_PER_EXAMPLE = 64  # of all chains' remembered values, above which a total is remembered instead
-NUM_PLACES = 64  # around the mode, where gradients are looked at
 NUM_NOISY_PLACES = 4  # of them, where every example's is
 MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
 JITTER = 0.3  # of the step size, where leapfrog steps are planned: no direction is then in step with the trajectory for long
@@ -180,6 +179,7 @@ def make_plan(
     known: Known | None = None,
     allow_turns: bool = True,
     found: Survey | None = None,
+    noise_key: jax.Array | None = None,
 ) -> Plan:
     """Choose how to sample: the least cost per effective draw that theory predicts.
 
@@ -191,11 +191,12 @@ def make_plan(
       target: an `amagold.Posterior` or `amagold.Density`.
       mode: from `find_mode`.
       curvature: there, from `curvature_at`.
-      key: a random key, for the places and batches that the noise is measured with.
+      key: a random key, for the places where gradients are looked at.
       num_chains: how many chains will run.
       known: a reference for control variates and an exact test on a few examples, from `find_out`; None leaves both out.
       allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have no step size or mass to adapt.
       found: how many modes there are, from `survey`; None takes the one for granted.
+      noise_key: another one, for the batches that the noise is measured with; None derives it.
     """
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
@@ -206,7 +207,8 @@ def make_plan(
     if not is_trusted:
         known = Known(mode=known.mode)
     masses = list(_masses(mode, curvature, is_trusted))
-    noises = _noises(target, places, jax.random.fold_in(key, 1), known.reference)
+    noise_key = jax.random.fold_in(key, 1) if noise_key is None else noise_key
+    noises = _noises(target, places, noise_key, known.reference)
     turns = rest if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest) else None
     settings = {kind: _setting(kind, is_trusted, mode, curvature, noises, costs, known.test, turns) for kind in masses}
     fewest = 1 if is_trusted else STEPS_UNTRUSTED
@@ -271,8 +273,7 @@ def _masses(mode: Mode, curvature: Curvature, is_trusted: bool) -> Iterator[str]
 
 def _look_around(target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int) -> tuple[trees.PyTree, Rest | None]:
     """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
-    drawn = disperse(target, mode, curvature, max(NUM_PLACES, num_chains), key, scale=1.0)
-    places = jax.tree.map(lambda leaf: np.asarray(leaf)[:NUM_PLACES], drawn)
+    places = disperse(target, mode, curvature, NUM_PLACES, key, scale=1.0, at_least=num_chains)
     if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
         return places, None
     return places, measure_rest(target, mode.position, _mass(curvature, "dense", True), places)

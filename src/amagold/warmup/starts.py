@@ -13,11 +13,21 @@ from amagold.mode.search import NEWTON_PARAMETERS, Mode
 from amagold.target import Posterior, Target, checks
 
 FEW_EXAMPLES = 4096  # that a start is tried on
+NUM_PLACES = 64  # around the mode, where gradients are looked at
 FAR = 16.0  # squared distance from the mode per parameter, in posterior variances: four standard deviations
 MAX_REDRAWS = 20  # halvings of the distance from the mode before a chain starts at the mode itself
 
 
-def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, key: jax.Array, scale: float = 2.0) -> trees.PyTree:
+def disperse(
+    target: Target,
+    mode: Mode,
+    curvature: Curvature,
+    num_chains: int,
+    key: jax.Array,
+    scale: float = 2.0,
+    *,
+    at_least: int = NUM_PLACES,
+) -> trees.PyTree:
     """Positions stacked on a leading chain axis: draws of the Laplace approximation, `scale` times as wide.
 
     A draw that is not finite, lies outside the domain or has no finite log density is drawn again at half the distance.
@@ -29,10 +39,13 @@ def disperse(target: Target, mode: Mode, curvature: Curvature, num_chains: int, 
       num_chains: how many starts.
       key: a random key.
       scale: the starts' standard deviation in units of the Laplace approximation's.
+      at_least: how many are drawn in any case, so that one program serves several numbers.
     """
+    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     checks.number("scale", scale, above=0.0, remedy="give the spread in posterior standard deviations; 2 is usual")
     factor = curvature.factor if mode.is_converged else np.sqrt(curvature.modest_variances())
-    return _starts(target, [mode.position], [factor], num_chains, key, scale if mode.is_converged else 1.0)
+    drawn = _starts(target, [mode.position], [factor], max(num_chains, at_least), key, scale if mode.is_converged else 1.0)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:num_chains], drawn)
 
 
 def disperse_over(target: Target, regions: list[Region], num_chains: int, key: jax.Array) -> trees.PyTree:
@@ -69,7 +82,6 @@ def bring_near(target: Target, mode: Mode, curvature: Curvature, positions: tree
 def _starts(
     target: Target, centers: list[trees.PyTree], factors: list[np.ndarray], num_chains: int, key: jax.Array, scale: float
 ) -> trees.PyTree:
-    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     places = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *centers)
     return _disperse(target, places, jnp.asarray(np.stack(factors), jnp.float32), key, jnp.float32(scale), num_chains)
 
