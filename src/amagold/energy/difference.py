@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.compiling import OFTEN, jit
 from amagold.energy import chunks
-from amagold.energy.double import SAMPLE, can_widen, needs_double, wide_log_likelihoods, widen
+from amagold.energy.double import can_widen, wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, zero
 from amagold.target import Posterior, Target
 
@@ -17,8 +17,8 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
     """U(a) - U(b) as a float, where U = -log prior - sum of log likelihoods (or -log density).
 
     Each example's two log likelihoods are subtracted before anything is summed, and the sum is accumulated in float64, so
-    the large common part of the two energies never rounds the difference away. They are evaluated in float64 too, unless there
-    are many examples and float32 is measured to be good enough.
+    the large common part of the two energies never rounds the difference away. They are evaluated in float64 too, unless the
+    target's functions fix their types.
     """
     a, b = trees.as_position(a), trees.as_position(b)
     for name, position in (("a", a), ("b", b)):
@@ -26,8 +26,7 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
             raise ValueError(f"{name} must be finite to have an energy, got non-finite values; pass a finite position")
     if not isinstance(target, Posterior):
         return float(_density_difference(target, a, b))
-    is_wide = can_widen(target, a) if target.num_examples <= SAMPLE else needs_double(target, a) or needs_double(target, b)
-    total = _energy_difference(target, a, b, is_wide)
+    total = _energy_difference(target, a, b, can_widen(target, a))
     return float(total.high) + float(total.low)
 
 
