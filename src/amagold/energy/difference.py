@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.compiling import OFTEN, jit
 from amagold.energy import chunks
-from amagold.energy.double import can_widen, wide_log_likelihoods, widen
+from amagold.energy.double import can_widen, in_double, wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, zero
 from amagold.target import Posterior, Target
 
@@ -39,12 +39,12 @@ def _density_difference(target: Any, a: trees.PyTree, b: trees.PyTree) -> jax.Ar
 def _energy_difference(target: Posterior, a: trees.PyTree, b: trees.PyTree, is_wide: bool) -> Wide:
     # U(a) - U(b) = log p(b) - log p(a) + sum_i [log p(x_i | b) - log p(x_i | a)]
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        with jax.enable_x64(is_wide):
+        with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
             differences = evaluate(target, b, rows) - evaluate(target, a, rows)
             return add_to(total, differences if is_new is None else jnp.where(is_new, differences, 0.0))
 
     total = chunks.fold(target, a, visit, zero())
-    with jax.enable_x64(is_wide):
+    with in_double(is_wide):
         before, after = (widen(a), widen(b)) if is_wide else (a, b)
         return add_to(total, (target.log_prior(after) - target.log_prior(before))[None])

@@ -4,6 +4,7 @@ A sum in float64 cannot mend terms that were rounded before: with values of some
 How much a likelihood rounds is measured, because its inner values are not seen from outside.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
@@ -16,6 +17,11 @@ from amagold.energy.precise import Wide, add_to, zero
 from amagold.target import Posterior
 
 PROMISE = 1e-3  # what an energy difference may be off by
+
+
+def in_double(is_wide: bool) -> AbstractContextManager[Any]:
+    """Float64 switched on, or all as it is: who has it switched on everywhere keeps it."""
+    return jax.enable_x64(True) if is_wide else nullcontext()
 
 
 def widen(tree: trees.PyTree) -> trees.PyTree:
