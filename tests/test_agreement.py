@@ -7,7 +7,7 @@ from regressions import KNOWN, MAKERS, X
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.acceptance.agreement import check_agreement
+from amagold.acceptance.agreement import compare
 from amagold.target.bounds import LinearBounds
 
 GENERATOR = np.random.default_rng(8)
@@ -83,9 +83,9 @@ def test_the_models_agree_with_their_bounds(name):
     """In all units, and for tables that are far from centred."""
     for scale, shift in ((1.0, 0.0), (1e-3, 0.0), (1e3, 0.0), (1.0, 1e3)):
         target = MAKERS[name]((scale * X + shift).astype(np.float32))
-        check_agreement(target, target.bounds, target.init)
+        compare(target, target.bounds, target.init)
         start = np.full(target.init.shape, 0.1 / max(scale, shift, 1.0), np.float32)
-        check_agreement(target, target.bounds, start)
+        compare(target, target.bounds, start)
 
 
 # Student-t about an offset of each example, in the predictor: linear but for a constant

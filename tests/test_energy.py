@@ -157,10 +157,11 @@ def family(name, num_examples):
 
 def check_family(name, num_examples):
     (target, log_likelihoods), x = family(name, num_examples)
-    start = np.full(target.init.shape, 0.3, np.float32)
-    if name == "softmax":
-        start = start * np.arange(3, dtype=np.float32)
-    a, b = start, (start + 2.0 / np.sqrt(num_examples) * np.cos(np.arange(start.size)).reshape(start.shape)).astype(np.float32)
+    # a standard deviation or so to either side of the mode
+    mode = np.zeros(target.init.shape)
+    mode[0] = np.log(40.0) if name == "poisson" else 0.0
+    away = np.cos(np.arange(mode.size)).reshape(mode.shape) / np.sqrt(num_examples)
+    a, b = (mode + away).astype(np.float32), (mode - 2.5 * away).astype(np.float32)
 
     def energy(position):
         position = position.astype(np.float64)

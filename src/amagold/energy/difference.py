@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from amagold import trees
 from amagold.compiling import OFTEN, jit
 from amagold.energy import chunks
-from amagold.energy.double import SAMPLE, can_widen, needs_double, wide_log_likelihoods, widen
+from amagold.energy.double import can_widen, in_double, wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, zero
 from amagold.target import Posterior, Target
 
@@ -18,8 +18,8 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
 
     `a` and `b` are positions as samplers see them (`target.transform` maps them to the user's scale, where there is one).
     Each example's two log likelihoods are subtracted before anything is summed, and the sum is accumulated in float64, so
-    the large common part of the two energies never rounds the difference away. They are evaluated in float64 too, unless there
-    are many examples and float32 is measured to be good enough.
+    the large common part of the two energies never rounds the difference away. They are evaluated in float64 too, unless the
+    target's functions fix their types.
     """
     a, b = trees.as_position(a), trees.as_position(b)
     for name, position in (("a", a), ("b", b)):
@@ -27,8 +27,7 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
             raise ValueError(f"{name} must be finite to have an energy, got non-finite values; pass a finite position")
     if not isinstance(target, Posterior):
         return float(_density_difference(target, a, b))
-    is_wide = can_widen(target, a) if target.num_examples <= SAMPLE else needs_double(target, a) or needs_double(target, b)
-    total = _energy_difference(target, a, b, is_wide)
+    total = _energy_difference(target, a, b, can_widen(target, a))
     return float(total.high) + float(total.low)
 
 
@@ -41,12 +40,12 @@ def _density_difference(target: Any, a: trees.PyTree, b: trees.PyTree) -> jax.Ar
 def _energy_difference(target: Posterior, a: trees.PyTree, b: trees.PyTree, is_wide: bool) -> Wide:
     # U(a) - U(b) = log p(b) - log p(a) + sum_i [log p(x_i | b) - log p(x_i | a)]
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        with jax.enable_x64(is_wide):
+        with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
             differences = evaluate(target, b, rows) - evaluate(target, a, rows)
             return add_to(total, differences if is_new is None else jnp.where(is_new, differences, 0.0))
 
     total = chunks.fold(target, a, visit, zero())
-    with jax.enable_x64(is_wide):
+    with in_double(is_wide):
         before, after = (widen(a), widen(b)) if is_wide else (a, b)
         return add_to(total, (target.log_prior(after) - target.log_prior(before))[None])

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.energy import chunks
-from amagold.energy.double import wide_log_likelihoods, widen
+from amagold.energy.double import in_double, wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, precise_sum, subtract, zero
 from amagold.target import Density, Posterior, Target
 
@@ -73,11 +73,11 @@ def energy_of(memory: Memory) -> jax.Array:
 
 def _total(target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool) -> Wide:
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        with jax.enable_x64(is_wide):
+        with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
             values = evaluate(target, position, rows)
             return add_to(total, values if is_new is None else jnp.where(is_new, values, 0.0))
 
     total = chunks.fold(target, position, visit, zero(), chunk_size)
-    with jax.enable_x64(is_wide):
+    with in_double(is_wide):
         return add_to(total, target.log_prior(widen(position) if is_wide else position)[None])

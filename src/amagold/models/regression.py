@@ -41,6 +41,11 @@ class Likelihood:
     predictor: Predictor
     outcome: Outcome
 
+    @property
+    def composition(self) -> tuple[Any, Any]:
+        """The predictor and the outcome, of which it is nothing but the composition: bounds of these two need no comparison."""
+        return self.predictor, self.outcome
+
     def __call__(self, position: trees.PyTree, example: Any) -> jax.Array:
         return self.outcome(self.predictor(position, example), example)
 
