@@ -385,11 +385,14 @@ def sales():
 
     def truths():
         logs = np.linspace(np.log(200.0), np.log(600.0), 401)
+        spread = np.log(np.std(y, dtype=np.float64))  # the prior of the log noise is N(spread, 2^2)
         weight, means, variances = [], [], []
         for at in logs:
             noise = np.exp(at)
             marginal = 1e8 * X @ X.T + noise**2 * np.eye(len(y))
-            weight.append(stats.multivariate_normal(np.zeros(len(y)), marginal).logpdf(y.astype(np.float64)) - 0.5 * (at / 2.0) ** 2)
+            weight.append(
+                stats.multivariate_normal(np.zeros(len(y)), marginal).logpdf(y.astype(np.float64)) - 0.5 * ((at - spread) / 2.0) ** 2
+            )
             mean, covariance = _conjugate(X, y, 1e4, noise)
             means.append(mean)
             variances.append(np.diag(covariance))
