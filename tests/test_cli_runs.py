@@ -101,15 +101,15 @@ def test_what_cannot_be_resumed_is_said(tmp_path, capsys):
 
 
 RECIPES = {
-    "no prior": lambda settings, arrays: settings.pop("prior_scale"),
-    "a prior of another type": lambda settings, arrays: settings.update(prior_scale=[1]),
+    "no prior": lambda settings, arrays: settings.pop("prior"),
+    "a prior of another type": lambda settings, arrays: settings.update(prior=[1]),
     "another model": lambda settings, arrays: settings.update(model="os.system"),
     "a model of another type": lambda settings, arrays: settings.update(model=["logistic"]),
     "settings of an outcome": lambda settings, arrays: settings.update(outcome={"num_classes": 3}),
-    "columns of another type": lambda settings, arrays: settings.update(columns=3),
+    "a prior's array more": lambda settings, arrays: arrays.update({"prior.more": np.zeros(3)}),
     "an array less": lambda settings, arrays: arrays.popitem(),
     "an array more": lambda settings, arrays: arrays.update(more=np.zeros(3)),
-    "arrays of other lengths": lambda settings, arrays: arrays.update({name: values[:5] for name, values in [arrays.popitem()]}),
+    "arrays of other lengths": lambda settings, arrays: arrays.update({"data.sign": arrays["data.sign"][:5]}),
 }
 
 

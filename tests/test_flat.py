@@ -77,7 +77,7 @@ def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
     assert float(whole.sample_stats["acceptance_rate"].mean()) > whole.plan.predicted_acceptance - 0.05
     asked = itertools.count()
     with monkeypatch.context() as patch:
-        patch.setattr(Stopper, "reason", property(lambda stopper: "stopped" if next(asked) > 8 else None))
+        patch.setattr(Stopper, "reason", property(lambda stopper: "interrupted" if next(asked) > 8 else None))
         part = amagold.sample(target, **settings, store=tmp_path / "run.zarr")
     assert part.is_partial
     assert 0 < part.posterior.sizes["draw"] < 240

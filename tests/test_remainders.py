@@ -49,8 +49,8 @@ FAMILIES = {
 }
 for unit in (1e-4, 0.1, 1.0, 1e4):
     numbers = unit * generator().standard_t(3, ROWS)
-    FAMILIES[f"linear in units of {unit:g}"] = (models.linear(ONES, numbers, noise_scale=unit), unit, unit)
-    FAMILIES[f"robust in units of {unit:g}"] = (models.robust(ONES, numbers, noise_scale=unit), unit, unit)
+    FAMILIES[f"linear in units of {unit:g}"] = (models.linear(ONES, numbers, noise_scale=unit, standardize=False), unit, unit)
+    FAMILIES[f"robust in units of {unit:g}"] = (models.robust(ONES, numbers, noise_scale=unit, standardize=False), unit, unit)
 
 
 def places(target, spread, scale):

@@ -36,7 +36,12 @@ def wide_log_likelihoods(target: Posterior, position: trees.PyTree, rows: trees.
 
 
 def can_widen(target: Posterior, position: trees.PyTree) -> bool:
-    """Whether the user's functions take float64: some fix their types, and are then evaluated in float32 as they are."""
+    """Whether the user's functions take float64: some fix their types, and are then evaluated in float32 as they are.
+
+    So are those that read from outside: JAX keeps a NumPy array in the type that it first saw it in.
+    """
+    if any(getattr(part, "reading", None) for part in (target.log_likelihood, target.log_prior)):
+        return False
     try:
         with jax.enable_x64(True):
             rows = jax.tree.map(lambda leaf: leaf[:1], target.data)

@@ -53,6 +53,9 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         return double_well()
     if name not in OUTCOMES and name not in SHAPES:
         raise ValueError(f"the run's model must be one of this library's, got {name!r}; name your own with --target")
+    strangers = [array for array in arrays if not array.startswith((DATA, PRIOR, NOISE, TRANSFORM))]
+    if strangers or not isinstance(settings["prior"], str):
+        raise ValueError("its arrays or the words of its prior are not those of a model of this library")
     prior = CoefficientPrior(**{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"]))  # pyright: ignore
     of_transform = _of(TRANSFORM, arrays)
     transform = UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax") if of_transform else None  # pyright: ignore
