@@ -87,10 +87,10 @@ def remainder(energy: Callable[[jax.Array], jax.Array], order: int, center: jax.
         term = derivative(along, number)(start) / math.factorial(number)
         direct, size = direct - term, size + jnp.abs(term)
     # R(z) = integral over (0, 1) of (1 - t)^order / order! times the next derivative along the way
-    places, weights, fewer = rules(order)
-    ways = jax.vmap(derivative(along, order + 1))(jnp.asarray(places, center.dtype))
-    # sums, because the compiler would not join small matrix products with what is around them
-    integral, coarse = (jnp.sum(jnp.asarray(rule, center.dtype) * ways) for rule in (weights, fewer))
+    places, weights, fewer = (rule.tolist() for rule in rules(order))
+    # written out, so that all of it is one loop over the examples
+    ways = [derivative(along, order + 1)(start + place) for place in places]
+    integral, coarse = (sum(weight * way for weight, way in zip(rule, ways, strict=True)) for rule in (weights, fewer))
 
     # of the terms, and of z = z_ref + d itself, whose rounding moves f by its slope
     reach, length = jnp.abs(center).max(), jnp.abs(step).max()
