@@ -81,21 +81,21 @@ def remainder(energy: Callable[[jax.Array], jax.Array], order: int, center: jax.
         return energy(center + place * step)
 
     start = jnp.zeros((), center.dtype)
-    slopes = jnp.stack([derivative(along, number)(start) for number in range(order + 1)])
     value, slope = jax.jvp(along, (start + 1.0,), (start + 1.0,))
-    terms = slopes / jnp.asarray([math.factorial(number) for number in range(order + 1)], center.dtype)
-    direct = value - terms[0]
-    for number in range(1, order + 1):
-        direct = direct - terms[number]
+    direct, size = value, jnp.abs(value)
+    for number in range(order + 1):
+        term = derivative(along, number)(start) / math.factorial(number)
+        direct, size = direct - term, size + jnp.abs(term)
     # R(z) = integral over (0, 1) of (1 - t)^order / order! times the next derivative along the way
-    places, weights, fewer = rules(order)
-    ways = jax.vmap(derivative(along, order + 1))(jnp.asarray(places, center.dtype))
-    integral, coarse = jnp.asarray(np.stack([weights, fewer]), center.dtype) @ ways
+    places, weights, fewer = (rule.tolist() for rule in rules(order))
+    # written out, so that all of it is one loop over the examples
+    ways = [derivative(along, order + 1)(start + place) for place in places]
+    integral, coarse = (sum(weight * way for weight, way in zip(rule, ways, strict=True)) for rule in (weights, fewer))
 
     # of the terms, and of z = z_ref + d itself, whose rounding moves f by its slope
     reach, length = jnp.abs(center).max(), jnp.abs(step).max()
     moved = jnp.abs(slope) * (1.0 + jnp.where(length > 0, reach / jnp.where(length > 0, length, 1.0), 0.0))
-    rounding = ROUNDING * (jnp.abs(value) + jnp.abs(terms).sum() + 0.125 * moved)
+    rounding = ROUNDING * (size + 0.125 * moved)
     apart, doubt = jnp.abs(integral - direct), jnp.abs(integral - coarse)
     # an outcome may cancel numbers that are not seen from outside, and so round by more than is counted
     is_hidden = apart <= HIDDEN * rounding
