@@ -18,6 +18,7 @@ from amagold import models
 from amagold.mode.search import find_mode
 from amagold.models.logistic import Logistic
 from amagold.models.poisson import Example as CountExample
+from amagold.models.priors import CoefficientPrior
 from amagold.models.recipes import build_again, recipe_of
 from amagold.sampling.recipe import load_recipe, save_recipe
 from amagold.store.zarr_store import PRIVATE
@@ -285,3 +286,9 @@ def test_odd_but_right_tables():
     table[:] = 0.0
     np.testing.assert_array_equal(target.data.predictors, X)  # the model keeps a copy of its own
     assert Logistic() == Logistic()
+
+
+def test_the_words_of_a_prior_are_no_format_string():
+    hostile = "{0.__class__} {0:99999999999d} {9:.4g} and {1:.4g}"
+    prior = CoefficientPrior(center=jnp.zeros(1), scale=jnp.ones(1), offsets=None, figures=jnp.array([1.0, 2.5]), words=hostile)
+    assert prior.sentences() == ("{0.__class__} {0:99999999999d} {9:.4g} and 2.5",)

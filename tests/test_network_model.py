@@ -64,6 +64,7 @@ def test_a_chain_learns():
         ({"y": y.astype(float)}, "y must hold classes as whole numbers from 0, got float64 .*; number the classes"),
         ({"y": y - 1}, "y must hold classes as whole numbers from 0, got int64 from -1; number the classes"),
         ({"hidden": (5, 0)}, r"hidden\[1\] must be a whole number of at least 1, got 0; give"),
+        ({"hidden": 5}, r"hidden must be the widths of the hidden layers, got 5; for one layer write hidden=\(5,\)"),
         ({"prior_scale": 0.0}, "prior_scale must be a finite number above 0, got 0; give"),
         ({"num_classes": 3}, "num_classes must be at least 4, because y holds the class 3, got 3; raise it"),
         ({"y": np.zeros(12, int)}, "num_classes must be a whole number of at least 2, got 1; give"),

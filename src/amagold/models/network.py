@@ -61,6 +61,8 @@ def network(
         raise ValueError(f"y must have one class for each of the {len(inputs)} rows of X, got shape {labels.shape}; give one label per row")
     if not np.issubdtype(labels.dtype, np.integer) or (labels.size and labels.min() < 0):
         raise ValueError(f"y must hold classes as whole numbers from 0, got {labels.dtype} from {_least(labels)}; number the classes")
+    if not isinstance(hidden, Sequence | np.ndarray) or isinstance(hidden, str):
+        raise ValueError(f"hidden must be the widths of the hidden layers, got {hidden!r}; for one layer write hidden=({hidden!r},)")
     for place, width in enumerate(hidden):
         checks.whole_number(f"hidden[{place}]", width, at_least=1, remedy="give the width of every hidden layer")
     checks.number("prior_scale", prior_scale, above=0.0, remedy="give the prior's standard deviation")

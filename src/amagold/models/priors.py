@@ -1,10 +1,14 @@
 """Priors as records: their numbers may change and nothing compiles again."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from amagold import trees
+
+PLACE = re.compile(r"\{(\d):\.4g\}")  # in the words of a prior, for one of its figures
 
 
 @trees.record()
@@ -44,7 +48,9 @@ class CoefficientPrior:
 
     def sentences(self) -> tuple[str, ...]:
         """The prior in words."""
-        return (self.words.format(*(float(figure) for figure in np.asarray(self.figures))),)
+        # not str.format: the words may come from a stranger's store
+        figures = {str(number): f"{figure:.4g}" for number, figure in enumerate(np.asarray(self.figures))}
+        return (PLACE.sub(lambda place: figures.get(place[1], place[0]), self.words),)
 
 
 @trees.record()
