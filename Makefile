@@ -19,10 +19,10 @@ demo: $(VENV)/.demo  ## the double well and a real table, with pictures, in unde
 	$(BIN)/amagold demo
 
 test: $(VENV)/.test lint  ## lint, types and all fast tests
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 test-slow: $(VENV)/.test  ## the statistical and paper-scale checks
-	$(BIN)/python -m pytest --numprocesses 2 -m slow
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
 
 bench: $(VENV)/.test  ## speed, as ratios within one run
 	$(BIN)/amagold bench

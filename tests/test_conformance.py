@@ -4,16 +4,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from doubles import some_of
 from every_sampler import BIASED, SAMPLERS, TARGETS
 
 import amagold
 from amagold import trees
 from amagold.randomness import resolve
 
+# each proposal, with a kept momentum and a fresh one
+SOME = some_of(SAMPLERS, "amagold irreversible", "amagold noisy", "sghmc", "sgld corrected")
 FIELDS = ["is_accepted", "acceptance_rate", "log_ratio", "is_divergent", "num_gradient_examples", "num_energy_examples"]
 
 
-@pytest.mark.parametrize("form", TARGETS)
+@pytest.mark.parametrize("form", some_of(TARGETS, "nested"))
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_protocol_on_any_pytree(name, form):
     target, position = TARGETS[form]
@@ -31,7 +34,7 @@ def test_protocol_on_any_pytree(name, form):
     assert moved == bool(info.is_accepted)
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_vmap_over_chains_is_each_chain_alone(name):
     target, position = TARGETS["nested"]
     sampler = SAMPLERS[name](target, 0.05)
@@ -44,7 +47,7 @@ def test_vmap_over_chains_is_each_chain_alone(name):
             np.testing.assert_allclose(found[chain], wanted, rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_one_trace_for_a_hundred_step_sizes(name):
     target, position = TARGETS["vector"]
     traces = 0
@@ -79,7 +82,7 @@ def test_data_is_an_argument_and_not_a_constant(name):
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_no_key_is_used_twice(name, late, monkeypatch):
     """JAX's own checker follows every key through the program."""
     monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0 if late else 64)
@@ -105,7 +108,7 @@ def test_the_checker_of_keys_sees_a_key_used_twice():
         jax.jit(broken)(jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_late_drawing_gives_the_same_bits(name, monkeypatch):
     monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0)
     target, position = TARGETS["nested"]
@@ -122,7 +125,7 @@ def test_late_drawing_gives_the_same_bits(name, monkeypatch):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_blackjax_drives_it(name):
     blackjax = pytest.importorskip("blackjax")
     target, position = TARGETS["vector"]
@@ -147,7 +150,7 @@ def test_counts_of_examples(name):
     assert int(info.num_energy_examples) == (0 if name in BIASED else 12)
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_double_precision_positions_work(name):
     target, position = TARGETS["vector"]
     with jax.enable_x64(True):

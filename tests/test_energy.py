@@ -54,6 +54,7 @@ def naive_difference(target, a, b):
     return float(energy(a) - energy(b))
 
 
+@pytest.mark.slow  # every family keeps the promise in `make test`, at fewer
 def test_ten_million_examples_in_float32():
     target = problem(10**7)
     a, b = close_pair(10**7)

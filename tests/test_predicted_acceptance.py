@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from doubles import some_of
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -50,7 +51,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize(("plan", "batch_size", "num_steps", "step_size"), SETTINGS)
+@pytest.mark.parametrize(("plan", "batch_size", "num_steps", "step_size"), some_of(SETTINGS, SETTINGS[2], SETTINGS[5], SETTINGS[8]))
 def test_prediction(problem, plan, batch_size, num_steps, step_size):
     target, hessian, positions, mode = problem
     gradient = gradients.minibatch(batch_size, plan=plan)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from doubles import some_of
 from false_alarms import PLANTED
 from quadrature import moved
 from small_posteriors import far_apart
@@ -82,7 +83,7 @@ def in_double(energy, order, center, step, is_near):
     return jnp.where(is_near, integral, along(1.0) + terms.sum()), jnp.abs(along(1.0)) + jnp.abs(terms).sum()
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", some_of([0, 1, 2], 2))
 @pytest.mark.parametrize("name", FAMILIES)
 def test_remainders_are_right_at_every_scale(name, order):
     target, spread, scale = FAMILIES[name]

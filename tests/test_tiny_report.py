@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from browser import look_at
 
 from amagold.cli import main
@@ -23,6 +24,7 @@ def check_item(name, folder, found):
     assert item.num_parts(item.settings["tiny"]) == len(list((folder / "parts" / name).glob("*.json")))
 
 
+@pytest.mark.slow
 def test_every_item_and_the_page(tmp_path):
     """One test, so that the run is made once; a claim may fail at this size."""
     command = ["reproduce", "--preset", "tiny", "--output", str(tmp_path)]

