@@ -44,9 +44,9 @@ def density():
 @pytest.mark.parametrize(
     ("make", "most"),
     [
-        (lambda: regression(200, 3), 26),
-        pytest.param(lambda: regression(5_000, 10), 30, marks=pytest.mark.slow),
-        pytest.param(density, 31, marks=pytest.mark.slow),
+        (lambda: regression(200, 3), 18),
+        pytest.param(lambda: regression(5_000, 10), 22, marks=pytest.mark.slow),
+        pytest.param(density, 20, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_compiles_few_programs(make, most):

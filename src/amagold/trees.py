@@ -129,6 +129,11 @@ def flatten(tree: PyTree) -> jax.Array:
     return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)])
 
 
+def known_numbers(tree: PyTree) -> np.ndarray:
+    """All numbers of a tree of known values in one float64 vector; nothing is compiled for it."""
+    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
+
+
 def add(left: PyTree, right: PyTree) -> PyTree:
     return jax.tree.map(jnp.add, left, right)
 

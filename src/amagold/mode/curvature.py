@@ -83,7 +83,7 @@ def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
       position: where; usually the mode.
     """
     position = trees.as_position(position)
-    modest = MODEST * (1.0 + np.abs(np.asarray(trees.flatten(position), np.float64)))
+    modest = MODEST * (1.0 + np.abs(trees.known_numbers(position)))
     if is_worth_it(trees.size(position), target.num_examples if isinstance(target, Posterior) else 1):
         of_data = derivatives_at(target, position, 2) if isinstance(target, Posterior) else None
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)

@@ -153,7 +153,7 @@ def descend(
 def _is_about(mode: Point, here: Point) -> bool:
     """Whether a point lies where the mode's Gaussian describes the energy."""
     size = len(mode.gradient)
-    away = flatten(here.position) - flatten(mode.position)
+    away = trees.known_numbers(here.position) - trees.known_numbers(mode.position)
     predicted = 0.5 * float(away @ mode.hessian @ away)
     return predicted <= 0.5 * size and abs(here.energy - mode.energy - predicted) <= 0.1 * size
 
@@ -165,7 +165,7 @@ def _on_the_way(target: Target, here: Point, there: Point, decrement: float, wei
         return None
     # on a quadratic, 1 - t of the way is left after t of the step, and (1 - t)^2 of the decrement
     length = 1.0 - np.sqrt(START_DECREMENT * size / decrement)
-    step = flatten(there.position) - flatten(here.position)
+    step = trees.known_numbers(there.position) - trees.known_numbers(here.position)
     point = point_at(target, moved(here.position, length * step), weight)
     return point if point.is_finite and point.energy <= here.energy else None
 
@@ -200,11 +200,7 @@ def curved_at(point: Point) -> Curved:
 
 def moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
     # in NumPy, because every operation of JAX on its own is a program to compile
-    return jax.tree.map(np.asarray, trees.unflatten_like(flatten(position) + step, position))
-
-
-def flatten(position: trees.PyTree) -> np.ndarray:
-    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
+    return jax.tree.map(np.asarray, trees.unflatten_like(trees.known_numbers(position) + step, position))
 
 
 def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Point:

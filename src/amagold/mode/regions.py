@@ -11,7 +11,7 @@ from amagold import trees
 from amagold.compiling import ONCE, jit
 from amagold.energy import chunks
 from amagold.energy.precise import Wide, add_to, zero
-from amagold.mode.newton import Curved, Point, curved_at, flatten, moved
+from amagold.mode.newton import Curved, Point, curved_at, moved
 from amagold.target import Density, Posterior, Target
 
 NUM_DRAWS = 32  # of each Gaussian, that its mass is estimated from
@@ -58,13 +58,14 @@ def region_at(point: Point) -> Region:
     step = curved.step(point.gradient)
     # the quadratic U + g . s + s . H s / 2 is lowest at s = -H^-1 g, by g . H^-1 g / 2
     lowest = point.energy + 0.5 * float(point.gradient @ step)
-    return Region(point.position, flatten(point.position) + step, curved.factor, lowest)
+    return Region(point.position, trees.known_numbers(point.position) + step, curved.factor, lowest)
 
 
 def masses_of(target: Target, regions: list[Region], modes: list[Region], margin: float, generator: np.random.Generator) -> list[Mass]:
     """The mass under each region, and what of it the modes do not explain: where -U is above their Gaussians by the margin."""
     drawn = [region.draws(generator) for region in regions]
-    stacked = [moved(region.position, row - flatten(region.position)) for region, rows in zip(regions, drawn, strict=True) for row in rows]
+    each = [(region.position, row) for region, rows in zip(regions, drawn, strict=True) for row in rows]
+    stacked = [moved(position, row - trees.known_numbers(position)) for position, row in each]
     energies = np.asarray(_energies(target, jax.tree.map(lambda *leaves: np.stack(leaves), *stacked)), np.float64)
     energies = np.where(np.isfinite(energies), energies, np.inf).reshape(len(regions), -1)
     found = []

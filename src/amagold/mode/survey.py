@@ -13,7 +13,7 @@ import numpy as np
 
 from amagold import trees
 from amagold.mode.curvature import MODEST
-from amagold.mode.newton import Descent, Point, curved_at, descend, flatten
+from amagold.mode.newton import Descent, Point, curved_at, descend
 from amagold.mode.regions import Region, masses_of, region_at
 from amagold.mode.search import NEWTON_PARAMETERS, Mode, find_mode, mode_from, newton_descent, standing_for_all
 from amagold.mode.wide import wide_positions
@@ -153,12 +153,13 @@ def _different(points: list[Point]) -> list[Point]:
 
 def _squared_distance(mode: Point, point: Point) -> float:
     """In standard deviations of the mode's Gaussian."""
-    return float(np.sum(np.linalg.solve(curved_at(mode).factor, flatten(point.position) - flatten(mode.position)) ** 2))
+    away = trees.known_numbers(point.position) - trees.known_numbers(mode.position)
+    return float(np.sum(np.linalg.solve(curved_at(mode).factor, away) ** 2))
 
 
 def _around(position: trees.PyTree) -> Region:
     """A place where nothing is known of the curvature, and a small change of every parameter."""
-    center = flatten(position)
+    center = trees.known_numbers(position)
     return Region(position, center, np.diag(MODEST * (1.0 + np.abs(center))), math.inf)
 
 

@@ -48,7 +48,7 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
 
 def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.ndarray]:
     """The centre and each parameter's width of the prior's Gaussian approximation; of an improper one those of `init`."""
-    usual = UNKNOWN * (1.0 + np.abs(np.asarray(trees.flatten(init), np.float64)))
+    usual = UNKNOWN * (1.0 + np.abs(trees.known_numbers(init)))
     if not isinstance(target, Posterior):
         return init, usual
     found = descend(Density(target.log_prior, target.domain), init)

@@ -131,4 +131,5 @@ def _dense(matrix: trees.PyTree) -> DenseMass:
         raise ValueError("mass must be positive definite, got a matrix that is not; add a small multiple of the identity") from None
     inverse = np.linalg.solve(factor, np.eye(len(factor))).astype(np.float32)
     # the inverse of what is kept, so that the two are as near to each other's inverses as float32 allows
-    return DenseMass(jnp.asarray(inverse), jnp.asarray(np.linalg.inv(inverse.astype(np.float64)), jnp.float32))
+    back = np.linalg.inv(inverse.astype(np.float64)).astype(np.float32)
+    return DenseMass(jax.device_put(inverse), jax.device_put(back))

@@ -85,11 +85,11 @@ def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
 
 def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     """The warm-up before its first transition."""
-    one = jax.tree.map(lambda leaf: leaf[0], states.position)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], states.position)
     if rules.mass is not None:
         sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
     # strong types, as they come back from a checkpoint: a Python number would compile another program
-    strong = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32 if isinstance(leaf, float) else leaf.dtype), sampler.proposal)
+    strong = jax.tree.map(lambda leaf: jax.device_put(np.float32(leaf) if isinstance(leaf, float) else leaf), sampler.proposal)
     sampler = dataclasses.replace(sampler, proposal=strong)
     start = number(sampler, "step_size") or 1.0
     step = step_size.start_polish(start, NUM_BLOCKS) if rules.by_block else step_size.start_search(start)
@@ -109,7 +109,8 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     mesh = chain_mesh(num_chains)
     most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
     count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
-    asked = (jnp.uint32(at.done), jnp.int32(stage.step_size), jnp.bool_(stage.collects), jnp.float32(rules.target_acceptance or 0.0))
+    wanted = np.float32(rules.target_acceptance or 0.0)
+    asked: Any = jax.device_put((np.uint32(at.done), np.int32(stage.step_size), np.bool_(stage.collects), wanted))
     tuning = Tuning(at.step, at.moments, *asked)
     (chain_keys, states), (sampler, tuning) = spread(mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning))
     form = Form(count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep)
@@ -129,7 +130,7 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
     """What was learnt in a stage takes effect for the next one; after the last, everything is frozen."""
     sampler, collected = at.sampler, at.moments
     if rules.target_acceptance is not None:
-        sampler = turn(sampler, step_size=jnp.exp(at.step.log_average))
+        sampler = turn(sampler, step_size=jax.device_put(np.exp(np.asarray(at.step.log_average))))
     if stage.collects:
         earlier = knob(sampler, "mass")
         mass = moments.estimate_mass(collected, earlier)
@@ -137,7 +138,7 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
         if rules.target_acceptance is not None:
             # a step keeps the distance that it moves a typical parameter by
             kept = float(knob(sampler, "step_size")) * math.exp(log_scale(earlier) - log_scale(mass))
-            sampler = turn(sampler, step_size=jnp.float32(kept))
+            sampler = turn(sampler, step_size=jax.device_put(np.float32(kept)))
         # once, after the last estimate: every number of steps is a program to compile
         if not any(later.collects for later in rules.stages if later.start >= stage.stop):
             longest = moments.longest_direction(collected) if rules.mass == "diagonal" else 1.0

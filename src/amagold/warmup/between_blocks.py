@@ -4,7 +4,6 @@ Tuning inside the block (`adapt`) crosses orders of magnitude, and needs a progr
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from amagold.compiling import ONCE, jit
@@ -23,7 +22,8 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     """One block with the settings as they are; the step size then follows the block's acceptance."""
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
-    running = turn(at.sampler, step_size=jnp.float32(SHORT) * knob(at.sampler, "step_size")) if is_coming_in else at.sampler
+    short = np.float32(SHORT) * np.asarray(knob(at.sampler, "step_size"), np.float32)
+    running = turn(at.sampler, step_size=jax.device_put(short)) if is_coming_in else at.sampler
     [(states, kept)] = run_chunks(
         running, key, at.states, count, first=at.done, keep_energy=True, at_once=block_transitions(rules.num_warmup)
     )
@@ -34,7 +34,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     if rules.target_acceptance is not None and not is_coming_in:
         # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain that accepts least counts
         rate = rates.mean(axis=0).min() if rules.begins_short else rates.mean()
-        step = _update(step, jnp.int32(step_size.POLISH), jnp.float32(rate), jnp.float32(rules.target_acceptance))
+        step = _update(step, np.int32(step_size.POLISH), np.float32(rate), np.float32(rules.target_acceptance))
         done = at.done + count >= rules.num_warmup
         sampler = _with_step_size(sampler, np.asarray(step.log_average if done else step.log_step), rules)
     trace = Trace(
@@ -60,4 +60,4 @@ def _with_step_size(sampler: Sampler, log_step: np.ndarray, rules: Rules) -> Sam
     """The sampler with another step size, no longer than the plan allows: past a quarter turn it comes back."""
     if rules.longest_trajectory is not None:
         log_step = np.minimum(log_step, np.log(rules.longest_trajectory / sampler.num_steps))
-    return turn(sampler, step_size=jnp.float32(np.exp(np.float32(log_step))))
+    return turn(sampler, step_size=jax.device_put(np.exp(np.float32(log_step))))

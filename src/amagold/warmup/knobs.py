@@ -62,7 +62,7 @@ def log_scale(mass: Mass) -> float:
 
 
 def _scales(mass: Any, position: trees.PyTree) -> Any:
-    ones = trees.unflatten_like(jnp.ones(trees.size(position), jnp.float32), position)
+    ones = trees.unflatten_like(np.ones(trees.size(position), np.float32), position)
     return trees.flatten(mass.force(ones)).astype(jnp.float32)
 
 

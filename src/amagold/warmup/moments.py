@@ -25,7 +25,8 @@ def no_moments(kind: str | None, size: int) -> Moments:
     """Nothing seen yet."""
     width = 0 if kind is None else size
     shape = (width, width) if kind == "dense" else (width,)
-    return Moments(jnp.float32(0.0), jnp.zeros(width, jnp.float32), jnp.zeros(shape, jnp.float32))
+    # by NumPy, because every operation of JAX on its own is a program to compile
+    return Moments(*map(jax.device_put, (np.float32(0.0), np.zeros(width, np.float32), np.zeros(shape, np.float32))))
 
 
 def update(moments: Moments, is_collecting: jax.Array, positions: trees.PyTree, axis_name: str | None) -> Moments:
@@ -61,7 +62,7 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
         # a weighted geometric mean, because the earlier estimate may be of any size
         weight = count / (count + PRIOR_DRAWS)
         variances = np.where(usable, np.exp(weight * np.log(np.where(usable, found, 1.0)) + (1.0 - weight) * np.log(before)), before)
-        return DiagonalMass(jnp.asarray(np.sqrt(variances), jnp.float32))
+        return DiagonalMass(jax.device_put(np.sqrt(variances).astype(np.float32)))
     assert isinstance(earlier, DenseMass)
     covariance = np.asarray(moments.squares, np.float64) / (count - 1.0)
     scales = np.sqrt(np.diagonal(covariance))

@@ -1,5 +1,7 @@
 """Starts for the chains, further apart than the posterior is wide, so that their agreement means something."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import numpy as np
 from amagold import trees
 from amagold.compiling import ONCE, jit
 from amagold.mode.curvature import Curvature
-from amagold.mode.newton import descend, flatten
+from amagold.mode.newton import descend
 from amagold.mode.regions import Region
 from amagold.mode.search import NEWTON_PARAMETERS, Mode
 from amagold.target import Posterior, Target, checks
@@ -71,11 +73,11 @@ def bring_near(target: Target, mode: Mode, curvature: Curvature, positions: tree
     rows = [jax.tree.map(lambda leaf, chain=chain: leaf[chain], leaves) for chain in range(len(jax.tree.leaves(leaves)[0]))]
     found: dict[bytes, trees.PyTree] = {}
     for row in rows:
-        place = flatten(row)
-        away = np.linalg.solve(curvature.factor, place - flatten(mode.position))
+        place = trees.known_numbers(row)
+        away = np.linalg.solve(curvature.factor, place - trees.known_numbers(mode.position))
         if place.tobytes() not in found and np.sum(away**2) > FAR * len(place):
             found[place.tobytes()] = descend(target, row).near.position
-    moved = [found.get(flatten(row).tobytes(), row) for row in rows]
+    moved = [found.get(trees.known_numbers(row).tobytes(), row) for row in rows]
     return jax.tree.map(lambda *parts: np.stack(parts), *moved)
 
 
@@ -83,11 +85,11 @@ def _starts(
     target: Target, centers: list[trees.PyTree], factors: list[np.ndarray], num_chains: int, key: jax.Array, scale: float
 ) -> trees.PyTree:
     places = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *centers)
-    return _disperse(target, places, jnp.asarray(np.stack(factors), jnp.float32), key, jnp.float32(scale), num_chains)
+    return _disperse(target, places, np.stack(factors).astype(np.float32), key, np.float32(scale), num_chains)
 
 
 @jit(ONCE, "num_chains")
-def _disperse(target: Target, centers: trees.PyTree, factors: jax.Array, key: jax.Array, scale: jax.Array, num_chains: int) -> trees.PyTree:
+def _disperse(target: Target, centers: trees.PyTree, factors: Any, key: jax.Array, scale: Any, num_chains: int) -> trees.PyTree:
     def start(chain: tuple[jax.Array, jax.Array]) -> trees.PyTree:
         key, place = chain
         center, factor = jax.tree.map(lambda leaf: leaf[place], (centers, factors))

@@ -4,11 +4,12 @@ Dual averaging (Hoffman and Gelman, 2014) crosses four orders of magnitude in so
 little above the wanted acceptance; a Robbins-Monro average of the last part removes that.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 SHRINKAGE = 0.05  # gamma
 STABILITY = 10.0  # t_0
@@ -37,21 +38,22 @@ def start_search(step_size: jax.Array | float) -> StepSize:
     """Begin at a step size."""
     # in NumPy, because every operation of JAX on its own is a program to compile
     log_step = np.log(np.float32(step_size))
-    return StepSize(*(jnp.float32(value) for value in (log_step, log_step, log_step + np.log(np.float32(CENTRE)), 0.0, 0.0, 0.0)))
+    fields = (log_step, log_step, log_step + np.log(np.float32(CENTRE)), 0.0, 0.0, 0.0)
+    return StepSize(*(jax.device_put(np.float32(value)) for value in fields))
 
 
 def start_polish(step_size: jax.Array | float, num_transitions: int) -> StepSize:
     """Begin the last part at a step size; its second half is averaged."""
-    return start_search(step_size)._replace(average_from=jnp.float32(num_transitions // 2))
+    return start_search(step_size)._replace(average_from=jax.device_put(np.float32(num_transitions // 2)))
 
 
-def update(step: StepSize, stage: jax.Array, acceptance: jax.Array, wanted: jax.Array) -> StepSize:
+def update(step: StepSize, stage: ArrayLike, acceptance: ArrayLike, wanted: ArrayLike) -> StepSize:
     """The search after one more transition, whose acceptance was averaged over the chains."""
     searched, polished = _search(step, acceptance, wanted), _polish(step, acceptance, wanted)
     return jax.tree.map(lambda kept, *moved: jnp.select([stage == SEARCH, stage == POLISH], moved, kept), step, searched, polished)
 
 
-def _search(step: StepSize, acceptance: jax.Array, wanted: jax.Array) -> StepSize:
+def _search(step: StepSize, acceptance: Any, wanted: Any) -> StepSize:
     count = step.num_seen + 1.0
     # H-bar_m = (1 - 1/(m + t_0)) H-bar_{m-1} + (delta - alpha_m) / (m + t_0)
     share = 1.0 / (count + STABILITY)
@@ -63,7 +65,7 @@ def _search(step: StepSize, acceptance: jax.Array, wanted: jax.Array) -> StepSiz
     return step._replace(log_step=log_step, log_average=weight * log_step + (1.0 - weight) * step.log_average, error=error, num_seen=count)
 
 
-def _polish(step: StepSize, acceptance: jax.Array, wanted: jax.Array) -> StepSize:
+def _polish(step: StepSize, acceptance: Any, wanted: Any) -> StepSize:
     count = step.num_seen + 1.0
     # log epsilon_{m+1} = log epsilon_m + g / (m + m_0)^0.6 (alpha_m - delta)
     gain = POLISH_GAIN / (count + POLISH_DELAY) ** POLISH_DECAY
