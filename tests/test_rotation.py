@@ -119,7 +119,12 @@ def test_what_is_not_gaussian_is_seen(target):
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 @pytest.mark.parametrize(
-    ("target", "integrator"), [(credit, "rotation"), (counts, "rotation"), (skewed, "leapfrog"), (heavy_tailed, "leapfrog")]
+    ("target", "integrator"),
+    some_of(
+        [(credit, "rotation"), (counts, "rotation"), (skewed, "leapfrog"), (heavy_tailed, "leapfrog")],
+        (counts, "rotation"),
+        (skewed, "leapfrog"),
+    ),
 )
 def test_the_plan_turns_what_is_nearly_gaussian(target, integrator):
     run = amagold.sample(target(), num_samples=200, num_warmup=200, progress=False)
