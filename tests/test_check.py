@@ -109,6 +109,7 @@ def test_a_sampler_that_does_not_move_is_undecided():
     assert report.start_end_correlation > 0.9
 
 
+@pytest.mark.slow
 def test_draws_that_blow_up_are_not_exact():
     # steps far beyond what is stable, and no test to stop them
     sampler = amagold.sgld(target(), step_size=1.0, num_steps=10, batch_size=2)
@@ -117,6 +118,7 @@ def test_draws_that_blow_up_are_not_exact():
     assert report.largest_deviation == np.inf
 
 
+@pytest.mark.slow
 def test_trees_and_domains():
     def log_density(position):
         return -position["scale"] - 0.5 * jnp.sum(position["at"] ** 2)
@@ -128,6 +130,7 @@ def test_trees_and_domains():
     assert names[:3] == ["mean of position['at'][0, 0]", "mean of position['at'][0, 1]", "mean of position['scale']"]
 
 
+@pytest.mark.slow
 def test_the_reference_draws_the_target():
     """Against exact draws: the starts of the check are what they should be."""
     start = jnp.asarray([0.0, 0.5])

@@ -17,7 +17,7 @@ FIELDS = ["is_accepted", "acceptance_rate", "log_ratio", "is_divergent", "num_gr
 
 
 @pytest.mark.parametrize("form", some_of(TARGETS, "nested"))
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_protocol_on_any_pytree(name, form):
     target, position = TARGETS[form]
     sampler = SAMPLERS[name](target, 0.05)
@@ -139,7 +139,7 @@ def test_blackjax_drives_it(name):
     assert bool(accepted.any())
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", SOME)
 def test_counts_of_examples(name):
     target, position = TARGETS["vector"]
     sampler = SAMPLERS[name](target, 0.1)

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 from false_alarms import threshold
 from scipy.integrate import quad
 
@@ -25,6 +26,7 @@ def run(make):
     return amagold.run_chains(sampler, jax.random.key(8), np.linspace(-4.0, 3.0, NUM_CHAINS), NUM_DRAWS, num_burn_in=500)
 
 
+@pytest.mark.slow
 def test_amagold_is_right():
     draws = run(amagold.amagold)
     mean, variance = truth()
@@ -38,6 +40,7 @@ def test_amagold_is_right():
         assert error < 0.2
 
 
+@pytest.mark.slow
 def test_sghmc_is_visibly_biased():
     draws = run(amagold.sghmc)
     _, variance = truth()

@@ -60,6 +60,7 @@ def test_few_data_are_taken_whole():
     assert (plan.gradient, plan.test, plan.order) == ("full", "full", None)
 
 
+@pytest.mark.slow
 def test_where_many_examples_would_be_drawn_all_data_decide():
     plan = planned(amagold.models.logistic(*table(2_000, 20), prior_scale=1.0))
     assert plan.test == "full"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from every_sampler import BIASED, SAMPLERS, TARGETS
+from every_sampler import SAMPLERS, TARGETS
 
 import amagold
 from amagold import acceptance, gradients, models
@@ -32,21 +32,22 @@ def check(sampler, num_chains, init):
     assert bool((counts == 0).all()) == (sampler.label == "biased")
 
 
-def cases(names, fast):
+def cases(names):
     """One alone; one on each device; two on each device, which is the default on two cores; five that share one."""
-    every = [(name, num_chains) for name in names for num_chains in (1, 2, 4, 5)]
-    return [pytest.param(*case, marks=() if case in fast else pytest.mark.slow) for case in every]
+    return [(name, num_chains) for name in names for num_chains in (1, 2, 4, 5)]
 
 
+@pytest.mark.slow  # the matrix has some of them in `make test`
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
-@pytest.mark.parametrize(("name", "num_chains"), cases(SAMPLERS, {*((name, 4) for name in BIASED), ("sgld", 5), ("amagold", 5)}))
+@pytest.mark.parametrize(("name", "num_chains"), cases(SAMPLERS))
 def test_every_sampler(name, num_chains):
     target, position = TARGETS["vector"]
     check(SAMPLERS[name](target, 0.05), num_chains, position)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
-@pytest.mark.parametrize(("name", "num_chains"), cases(TESTS, {("austerity", 4)}))
+@pytest.mark.parametrize(("name", "num_chains"), cases(TESTS))
 def test_every_test(name, num_chains):
     target = models.logistic(X, Y)
     gradient = gradients.control_variate(4, center=CENTER)

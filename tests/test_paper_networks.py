@@ -65,6 +65,7 @@ def test_uncertainty():
     assert judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))).word == "does not hold"
 
 
+@pytest.mark.slow
 def test_a_chain_is_kept_and_gone_on_with(monkeypatch, tmp_path):
     train, test = images.digits("synthetic", TINY.problem.num_examples, TINY.problem.num_test)
     chain = TINY.chains[0]._replace(num_warmup=40, target_acceptance=0.8)

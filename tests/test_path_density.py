@@ -51,7 +51,7 @@ def batch_gradient(data, position, rows):
     return 0.6 * position - np.array([0.1, 0.0]) - NUM_EXAMPLES / len(rows) * predictors.T @ weights
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.3), friction=some.floats(0.1, 2.0))
 def test_amagold_is_eq_6(seed, num_steps, step_size, friction):
     generator, data, mass = problem(seed)
@@ -88,7 +88,7 @@ def test_amagold_is_eq_6(seed, num_steps, step_size, friction):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.5))
 def test_corrected_sgld_is_eq_3(seed, num_steps, step_size):
     generator, data, mass = problem(seed)

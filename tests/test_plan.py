@@ -143,6 +143,7 @@ def test_groups_keep_the_ends_and_the_sums():
     assert weights.sum() == pytest.approx(eigenvalues.sum())
 
 
+@pytest.mark.slow
 def test_the_full_batch_is_best_for_a_regression_that_whitens_well():
     target = heart()
     mode, curvature, plan = planned(target)

@@ -62,6 +62,7 @@ def test_a_step_is_a_transition_of_the_runner():
     np.testing.assert_allclose(ended.position[0], alone.position, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_and_two_devices_use_the_same_random_numbers():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     assert len(jax.devices()) == 2
@@ -107,6 +108,7 @@ def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
     assert layout.num_blocks * layout.num_kept <= 10
 
 
+@pytest.mark.slow
 def test_progress_is_reported_and_does_not_show_in_the_draws():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     seen = []

@@ -448,7 +448,9 @@ except ValueError as error:
 """
 
 
-@pytest.mark.parametrize("flags", [("-W", "error"), ("-OO",)])
+@pytest.mark.parametrize(
+    "flags", [("-W", "error", "-OO"), *(pytest.param(alone, marks=pytest.mark.slow) for alone in (("-W", "error"), ("-OO",)))]
+)
 def test_a_finished_run_is_returned_under_every_flag_of_python(tmp_path, flags):
     """Warnings that are errors are read on standard error; ArviZ without its docstrings works."""
     command = [sys.executable, *flags, "-c", STRICT, str(tmp_path / "run.zarr")]

@@ -15,7 +15,6 @@ MANY = 8
 SOME_EXACT = [  # every plan, proposal and kind of mass once, either with a fresh momentum or a kept one
     "amagold reversible iid",
     "amagold reversible palindrome",
-    "amagold reversible total memory",
     "amagold irreversible epoch",
     "amagold irreversible loader",
     "amagold irreversible dense mass",

@@ -151,6 +151,7 @@ def test_hidden_mass_is_never_silent(target, seed):
     assert any(sentence.startswith("R-hat") for sentence in sampled(target, seed).warnings)
 
 
+@pytest.mark.slow
 def test_one_chain_is_told_of_the_modes_it_does_not_see():
     run = sampled(two_gaussians(), num_chains=1, num_samples=100, num_warmup=100)
     assert any(sentence.startswith("several modes") for sentence in run.warnings)

@@ -39,6 +39,7 @@ def test_acceptance_reaches_its_target_from_starts_ten_thousand_times_apart(prob
     assert np.unique(run.sample_stats["step_size"]).size == 1, "frozen while draws are kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [0.5, 0.65, 0.95])
 def test_other_targets(wanted):
     found, _ = acceptance_after("double well", 0.01, wanted)
