@@ -13,6 +13,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax
 import pytest
 
+MOST_RESIDENT = 3 * 2**30  # bytes, above which compiled programs are given up: thousands of tests have each their own
+
 jax.config.update("jax_num_cpu_devices", 2)
 
 
@@ -24,3 +26,11 @@ def unexpected_warnings_fail(monkeypatch):
         raise error
 
     monkeypatch.setattr("amagold.sampling.advice._instead_of_raising", fail)
+
+
+@pytest.fixture(autouse=True)
+def programs_are_given_up_in_time():
+    yield
+    pages = Path("/proc/self/statm")
+    if pages.exists() and int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_RESIDENT:
+        jax.clear_caches()
