@@ -144,8 +144,8 @@ def family(name, num_examples):
     labels = generator.integers(0, 3, num_examples)
     X = x[:, None]
     return {
-        "linear": lambda: (models.linear(X, far, 1.0, noise_scale=1.0), lambda z: -0.5 * (far - z) ** 2),
-        "robust": lambda: (models.robust(X, far, 1.0, noise_scale=1.0), lambda z: -2.5 * np.log1p((far - z) ** 2 / 4.0)),
+        "linear": lambda: (models.linear(X, far, 1.0, noise_scale=1.0, standardize=False), lambda z: -0.5 * (far - z) ** 2),
+        "robust": lambda: (models.robust(X, far, 1.0, noise_scale=1.0, standardize=False), lambda z: -2.5 * np.log1p((far - z) ** 2 / 4.0)),
         "logistic": lambda: (models.logistic(X, signs, 1.0), lambda z: special.log_expit(signs * z)),
         "probit": lambda: (models.probit(X, signs, 1.0), lambda z: special.log_ndtr(signs * z)),
         "poisson": lambda: (models.poisson(X, counts, 1.0), lambda z: counts * z - np.exp(z)),
