@@ -187,7 +187,7 @@ def test_firefly_with_wrong_numbers_is_seen(change):
     assert moved(case.density, sampler, 40_000).worst > PLANTED
 
 
-@trees.record(static=("num_steps", "resample_momentum"))
+@trees.record(static=("num_steps", "resample_momentum", "jitter"))
 class FollowingGradient(Sampler):
     """The control variates' reference is where the trajectory starts, with all sums over the data as they are there."""
 
