@@ -140,10 +140,10 @@ def check(cell, folder, monkeypatch):
     assert np.isfinite(whole.sample_stats["acceptance_rate"]).all()
     assert whole.label.split(" ")[0] == cell.combination.label
     assert not whole.is_partial
-    # chains have random numbers of their own; those that never moved are where they began
-    has_moved = whole.sample_stats["accepted"].any("draw").to_numpy()
-    last = draws.to_numpy()[has_moved, -1]
-    assert len(np.unique(last, axis=0)) == has_moved.sum()
+    # chains have random numbers of their own: in their draws, or where none was accepted in the ratios of their proposals
+    told = [draws.to_numpy().reshape(cell.num_chains, -1)]
+    told += [whole.sample_stats["energy_error"].to_numpy()] if "energy_error" in whole.sample_stats else []
+    assert len(np.unique(np.concatenate(told, axis=1), axis=0)) == cell.num_chains
     resumed = run_in_two_parts(sampler, arguments, asked, folder, monkeypatch)
     assert not resumed.is_partial
     assert resumed.label == whole.label

@@ -89,11 +89,15 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     if rules.mass is not None:
         sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
     # strong types, as they come back from a checkpoint: a Python number would compile another program
-    strong = jax.tree.map(lambda leaf: jax.device_put(np.float32(leaf) if isinstance(leaf, float) else leaf), sampler.proposal)
-    sampler = dataclasses.replace(sampler, proposal=strong)
+    sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
     start = number(sampler, "step_size") or 1.0
     step = step_size.start_polish(start, NUM_BLOCKS) if rules.by_block else step_size.start_search(start)
     return Progress(0, sampler, states, step, moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)))
+
+
+def _strong(setting: Any) -> jax.Array:
+    """A setting with a type of its own; by way of NumPy, which knows no weak types and compiles nothing."""
+    return jax.device_put(np.asarray(setting, np.float32 if isinstance(setting, (int, float)) else None))
 
 
 def _collected(rules: Rules, size: int) -> str | None:
