@@ -28,7 +28,9 @@ class TestWithoutPrior(FullTest):
         return super().remember(amagold.Posterior(log_likelihood, no_prior, target.data), position)
 
     def decide(self, target, draws, memory, proposed, work):
-        return super().decide(amagold.Posterior(log_likelihood, no_prior, target.data), draws, memory, proposed, work)
+        return super().decide(
+            amagold.Posterior(log_likelihood, no_prior, target.data), draws, memory, proposed, work
+        )
 
 
 @trees.record()
@@ -53,7 +55,9 @@ class StretchedByPlace(Leapfrog):
 
     def step(self, phase, noise, gradient):
         stretch = 1.0 + 0.5 * jnp.tanh(4.0 * phase.position[0])
-        return Leapfrog(stretch * self.step_size, self.friction, self.mass).step(phase, noise, gradient)
+        return Leapfrog(stretch * self.step_size, self.friction, self.mass).step(
+            phase, noise, gradient
+        )
 
 
 @trees.record()
@@ -64,7 +68,9 @@ class OtherWork(Leapfrog):
         end, _ = super().step(phase, noise, gradient)
         middle = self._drift(phase.position, phase.momentum)
         force = self.mass.force(energy_gradient(target(), middle))
-        return Phase(*end), 0.5 * self.step_size * trees.dot(force, trees.add(phase.momentum, end.momentum))
+        return Phase(*end), 0.5 * self.step_size * trees.dot(
+            force, trees.add(phase.momentum, end.momentum)
+        )
 
 
 @trees.record()
@@ -82,12 +88,16 @@ class KicksByAll(Rotation):
 
     def step(self, phase, noise, gradient):
         end, work = super().step(phase, noise, gradient)
-        middle, before, _ = self._turn(self.mass.unwhiten(phase.position - self.center), phase.momentum)
+        middle, before, _ = self._turn(
+            self.mass.unwhiten(phase.position - self.center), phase.momentum
+        )
         return end, work + 0.5 * self.step_size * trees.dot(middle, before)
 
 
 class FixedOrder(NamedTuple):
-    """Bug: every trajectory sees the same batches in the same order, and claims that this is fine."""
+    """Bug: every trajectory sees the same batches in the same order, and claims that this
+    is fine.
+    """
 
     is_reversal_invariant: bool = True
 
@@ -100,21 +110,33 @@ class FixedOrder(NamedTuple):
 
 def with_proposal(kind, resample_momentum, step_size=0.1, friction=2.0):
     proposal = kind(step_size, friction, as_mass(1.0))
-    return amagold.amortized(target(), proposal, 4, gradients.minibatch(2), resample_momentum=resample_momentum)
+    return amagold.amortized(
+        target(), proposal, 4, gradients.minibatch(2), resample_momentum=resample_momentum
+    )
 
 
 def broken_samplers():
     """Name -> sampler with that bug."""
     samplers = {}
     for kind, resample in (("reversible", True), ("irreversible", False)):
-        settings = dict(step_size=0.06, friction=0.7, num_steps=4, batch_size=2, resample_momentum=resample)
-        samplers[f"{kind}: no correction"] = amagold.amagold(target(), acceptance=acceptance.never_reject(), **settings)
-        samplers[f"{kind}: prior left out of the test"] = amagold.amagold(target(), acceptance=TestWithoutPrior(), **settings)
+        settings = dict(
+            step_size=0.06, friction=0.7, num_steps=4, batch_size=2, resample_momentum=resample
+        )
+        samplers[f"{kind}: no correction"] = amagold.amagold(
+            target(), acceptance=acceptance.never_reject(), **settings
+        )
+        samplers[f"{kind}: prior left out of the test"] = amagold.amagold(
+            target(), acceptance=TestWithoutPrior(), **settings
+        )
         samplers[f"{kind}: noise off by sqrt(2)"] = with_proposal(TooLoud, resample)
         samplers[f"{kind}: step size by the place"] = with_proposal(StretchedByPlace, resample)
         samplers[f"{kind}: work from other gradients"] = with_proposal(OtherWork, resample)
         samplers[f"{kind}: turns that cost no work"] = rotation(resample, kind=TurnsForNothing)
-        samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(resample, kind=KicksByAll)
-        samplers[f"{kind}: fixed order of batches"] = amagold_with(FixedOrder(), resample, num_steps=3)
+        samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(
+            resample, kind=KicksByAll
+        )
+        samplers[f"{kind}: fixed order of batches"] = amagold_with(
+            FixedOrder(), resample, num_steps=3
+        )
     samplers["irreversible: momentum not negated"] = with_proposal(NotNegated, False, 0.12, 0.1)
     return samplers

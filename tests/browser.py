@@ -14,7 +14,11 @@ class Seen(NamedTuple):
 
 def look_at(path, width=1200):
     """Open a file and look; the test is skipped where no browser is installed."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    browser = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if browser is None:
         pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
     from playwright.sync_api import sync_playwright
@@ -27,7 +31,11 @@ def look_at(path, width=1200):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(request.url[:80]))
         page.goto(path.as_uri())
-        widths = page.eval_on_selector_all("img", "images => images.map(image => image.complete ? image.naturalWidth : 0)")
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        widths = page.eval_on_selector_all(
+            "img", "images => images.map(image => image.complete ? image.naturalWidth : 0)"
+        )
+        overflow = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
         chromium.close()
     return Seen(complaints, widths, overflow)

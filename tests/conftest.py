@@ -1,26 +1,36 @@
-"""Two host devices, as on a small machine, so that chains spread over devices are tested everywhere."""
+"""Two host devices, as on a small machine, so that chains spread over devices are tested
+everywhere.
+"""
 
 import os
 from pathlib import Path
 
 # the suite compiles much and runs little: the tests' own programs at the level of the library's
 # (once: a worker has the flag from its parent, and said twice it would be another key in the cache)
-os.environ["XLA_FLAGS"] = " ".join(dict.fromkeys([*os.environ.get("XLA_FLAGS", "").split(), "--xla_backend_optimization_level=1"]))
+os.environ["XLA_FLAGS"] = " ".join(
+    dict.fromkeys([*os.environ.get("XLA_FLAGS", "").split(), "--xla_backend_optimization_level=1"])
+)
 # and what one test has compiled need not be compiled again by another, in whichever process it runs
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "jax"))
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "jax")
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest
 
-MOST_RESIDENT = 3 * 2**30  # bytes, above which compiled programs are given up: thousands of tests have each their own
+MOST_RESIDENT = (
+    3 * 2**30
+)  # bytes, above which compiled programs are given up: thousands of tests have each their own
 
 jax.config.update("jax_num_cpu_devices", 2)
 
 
 @pytest.fixture(autouse=True)
 def unexpected_warnings_fail(monkeypatch):
-    """`amagold.sample` prints its warnings where they are errors; a test that expects none has to see them."""
+    """`amagold.sample` prints its warnings where they are errors; a test that expects none has to
+    see them.
+    """
 
     def fail(error):
         raise error
@@ -32,5 +42,8 @@ def unexpected_warnings_fail(monkeypatch):
 def programs_are_given_up_in_time():
     yield
     pages = Path("/proc/self/statm")
-    if pages.exists() and int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_RESIDENT:
+    if (
+        pages.exists()
+        and int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_RESIDENT
+    ):
         jax.clear_caches()

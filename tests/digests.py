@@ -1,4 +1,5 @@
-"""SHA-256 of the draws of some fifty small seeded runs, to compare before and after a change that must not change any.
+"""SHA-256 of the draws of some fifty small seeded runs, to compare before and after a change that
+must not change any.
 
     python tests/digests.py > before.txt
     python tests/digests.py | diff before.txt -
@@ -40,14 +41,25 @@ def digest(draws: Any) -> str:
 
 def of_run(run: amagold.Run) -> dict[str, np.ndarray]:
     """Draws and statistics of a run, without anything that is timed."""
-    groups = {"posterior": run.posterior, "sample_stats": run.sample_stats, "warmup": run.warmup_sample_stats}
-    return {f"{group}.{name}": values.to_numpy() for group, found in groups.items() for name, values in found.data_vars.items()}
+    groups = {
+        "posterior": run.posterior,
+        "sample_stats": run.sample_stats,
+        "warmup": run.warmup_sample_stats,
+    }
+    return {
+        f"{group}.{name}": values.to_numpy()
+        for group, found in groups.items()
+        for name, values in found.data_vars.items()
+    }
 
 
 def table(num_examples: int, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(num_examples)
     X = generator.normal(size=(num_examples, num_columns)).astype(np.float32)
-    return X, (generator.random(num_examples) < 1.0 / (1.0 + np.exp(-X @ np.linspace(-1.0, 1.0, num_columns)))).astype(np.float32)
+    return X, (
+        generator.random(num_examples)
+        < 1.0 / (1.0 + np.exp(-X @ np.linspace(-1.0, 1.0, num_columns)))
+    ).astype(np.float32)
 
 
 def banana(position: dict[str, jax.Array]) -> jax.Array:
@@ -55,7 +67,9 @@ def banana(position: dict[str, jax.Array]) -> jax.Array:
 
 
 def two_wells(position: jax.Array) -> jax.Array:
-    return jnp.logaddexp(-0.5 * jnp.sum((position - 4.0) ** 2), -0.5 * jnp.sum((position + 4.0) ** 2))
+    return jnp.logaddexp(
+        -0.5 * jnp.sum((position - 4.0) ** 2), -0.5 * jnp.sum((position + 4.0) ** 2)
+    )
 
 
 def own_likelihood(position: jax.Array, row: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -75,12 +89,22 @@ def planned() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     yield "poisson", amagold.models.poisson(X, counts), {}
     yield "softmax", amagold.models.softmax(X, counts.clip(0, 2)), {}
     yield "control variates, few examples", amagold.models.logistic(*flat), {}
-    yield "control variates, 64 chains", amagold.models.logistic(*flat), {"num_chains": 64, "num_samples": 40}
-    own = amagold.Posterior(own_likelihood, lambda position: -0.5 * jnp.sum(position**2), flat, init=np.zeros(4))
+    yield (
+        "control variates, 64 chains",
+        amagold.models.logistic(*flat),
+        {"num_chains": 64, "num_samples": 40},
+    )
+    own = amagold.Posterior(
+        own_likelihood, lambda position: -0.5 * jnp.sum(position**2), flat, init=np.zeros(4)
+    )
     yield "control variates, all data", own, {}
     yield "one chain", amagold.models.logistic(X, y), {"num_chains": 1}
     yield "seven chains, thinned", amagold.models.logistic(X, y), {"num_chains": 7, "thin": 3}
-    yield "another acceptance", amagold.models.logistic(X, y), {"warmup": amagold.Warmup(target_acceptance=0.7, mass="dense")}
+    yield (
+        "another acceptance",
+        amagold.models.logistic(X, y),
+        {"warmup": amagold.Warmup(target_acceptance=0.7, mass="dense")},
+    )
     inside = amagold.Density(lambda at: -0.5 * at**2, domain=lambda at: at > 0.0, init=1.0)
     yield "a wall", inside, {}
 
@@ -89,7 +113,12 @@ def runs(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Name, and what makes the draws."""
     for cell in cells.selection():
         arguments = {**cell.arguments(), "num_samples": 20, **QUIET}
-        yield cell.name, lambda cell=cell, given=arguments: of_run(amagold.sample(cell.combination.build(), **given))
+        yield (
+            cell.name,
+            lambda cell=cell, given=arguments: of_run(
+                amagold.sample(cell.combination.build(), **given)
+            ),
+        )
     for name, target, options in planned():
         given = {"num_samples": 100, "num_warmup": 200, **QUIET, **options}
         yield name, lambda target=target, given=given: of_run(amagold.sample(target, **given))
@@ -112,7 +141,9 @@ def resumed(path: Path) -> Any:
 
 
 def by_hand() -> Any:
-    sampler = amagold.amagold(amagold.models.double_well(), step_size=0.2, gradient=amagold.gradients.noisy(0.5))
+    sampler = amagold.amagold(
+        amagold.models.double_well(), step_size=0.2, gradient=amagold.gradients.noisy(0.5)
+    )
     draws = amagold.run_chains(sampler, jax.random.key(1), np.zeros(5), 200, num_burn_in=10, thin=2)
     return draws.position, draws.info.log_ratio
 

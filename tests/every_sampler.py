@@ -8,23 +8,50 @@ from amagold import acceptance, gradients
 from amagold.trajectory import RandomWalk
 
 SAMPLERS = {
-    "amagold": lambda target, step_size: amagold.amagold(target, step_size=step_size, num_steps=3, batch_size=4),
+    "amagold": lambda target, step_size: amagold.amagold(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
     "amagold irreversible": lambda target, step_size: amagold.amagold(
-        target, step_size=step_size, num_steps=3, gradient=gradients.minibatch(4, plan="epoch"), resample_momentum=False
+        target,
+        step_size=step_size,
+        num_steps=3,
+        gradient=gradients.minibatch(4, plan="epoch"),
+        resample_momentum=False,
     ),
-    "amagold noisy": lambda target, step_size: amagold.amagold(target, step_size=step_size, num_steps=3, gradient=gradients.noisy(0.5)),
+    "amagold noisy": lambda target, step_size: amagold.amagold(
+        target, step_size=step_size, num_steps=3, gradient=gradients.noisy(0.5)
+    ),
     "amagold total memory": lambda target, step_size: amagold.amagold(
-        target, step_size=step_size, num_steps=3, batch_size=4, acceptance=acceptance.full("total", chunk_size=5)
+        target,
+        step_size=step_size,
+        num_steps=3,
+        batch_size=4,
+        acceptance=acceptance.full("total", chunk_size=5),
     ),
-    "l2mc": lambda target, step_size: amagold.l2mc(target, step_size=step_size, num_steps=3, resample_momentum=False),
+    "l2mc": lambda target, step_size: amagold.l2mc(
+        target, step_size=step_size, num_steps=3, resample_momentum=False
+    ),
     "hmc": lambda target, step_size: amagold.hmc(target, step_size=step_size, num_steps=3),
-    "sghmc": lambda target, step_size: amagold.sghmc(target, step_size=step_size, num_steps=3, batch_size=4),
-    "sghmc kept": lambda target, step_size: amagold.sghmc(
-        target, step_size=step_size, num_steps=3, batch_size=4, resample_momentum=False, noise_estimate=0.1
+    "sghmc": lambda target, step_size: amagold.sghmc(
+        target, step_size=step_size, num_steps=3, batch_size=4
     ),
-    "sgld": lambda target, step_size: amagold.sgld(target, step_size=step_size, num_steps=3, batch_size=4),
+    "sghmc kept": lambda target, step_size: amagold.sghmc(
+        target,
+        step_size=step_size,
+        num_steps=3,
+        batch_size=4,
+        resample_momentum=False,
+        noise_estimate=0.1,
+    ),
+    "sgld": lambda target, step_size: amagold.sgld(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
     "sgld corrected": lambda target, step_size: amagold.sgld(
-        target, step_size=step_size, num_steps=3, gradient=gradients.minibatch(4, plan="palindrome"), acceptance=acceptance.full()
+        target,
+        step_size=step_size,
+        num_steps=3,
+        gradient=gradients.minibatch(4, plan="palindrome"),
+        acceptance=acceptance.full(),
     ),
     "random walk": lambda target, step_size: amagold.amortized(target, RandomWalk(step_size), 3),
 }
@@ -34,7 +61,10 @@ NUM_EXAMPLES = 12
 
 def _data():
     generator = np.random.default_rng(11)
-    return {"x": generator.normal(size=(NUM_EXAMPLES, 3)).astype(np.float32), "y": generator.normal(size=NUM_EXAMPLES).astype(np.float32)}
+    return {
+        "x": generator.normal(size=(NUM_EXAMPLES, 3)).astype(np.float32),
+        "y": generator.normal(size=NUM_EXAMPLES).astype(np.float32),
+    }
 
 
 def _total(leaves):
@@ -69,7 +99,10 @@ def nested_prior(position):
 
 
 TARGETS = {
-    "vector": (amagold.Posterior(vector_likelihood, vector_prior, _data()), np.zeros(3, np.float32)),
+    "vector": (
+        amagold.Posterior(vector_likelihood, vector_prior, _data()),
+        np.zeros(3, np.float32),
+    ),
     "scalar": (amagold.Posterior(scalar_likelihood, scalar_prior, _data()), 0.0),
     "nested": (
         amagold.Posterior(nested_likelihood, nested_prior, _data()),

@@ -19,7 +19,9 @@ CENTER = np.array([-0.3, 0.9], np.float32)  # near the mode, and not at it
 
 
 class Jump(NamedTuple):
-    """A proposal as a user would write it, with a momentum: a damped walk with a drift that depends on the minibatch."""
+    """A proposal as a user would write it, with a momentum: a damped walk with a drift that depends
+    on the minibatch.
+    """
 
     scale: float
 
@@ -50,7 +52,10 @@ class Jump(NamedTuple):
 def loader_batches(num_steps, batch_size):
     """What an unshuffled outside loader gives: always the first rows, in the same order."""
     data = target().data
-    return jax.tree.map(lambda leaf: leaf[: num_steps * batch_size].reshape(num_steps, batch_size, *leaf.shape[1:]), data)
+    return jax.tree.map(
+        lambda leaf: leaf[: num_steps * batch_size].reshape(num_steps, batch_size, *leaf.shape[1:]),
+        data,
+    )
 
 
 class WithLoader(NamedTuple):
@@ -62,7 +67,9 @@ class WithLoader(NamedTuple):
         return self.sampler.init(position, key)
 
     def step(self, key, state):
-        return self.sampler.step(key, state, loader_batches(self.sampler.num_steps, self.sampler.gradient.batch_size))
+        return self.sampler.step(
+            key, state, loader_batches(self.sampler.num_steps, self.sampler.gradient.batch_size)
+        )
 
 
 def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings):
@@ -78,7 +85,14 @@ def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings)
 def rotation(resample_momentum, scale=1.0, kind=Rotation, **settings):
     """Half a quarter turn in steps that minibatches kick."""
     proposal = kind(0.25 * scale, as_mass(DENSE), jnp.asarray(CENTER), friction=0.5)
-    return amagold.amortized(target(), proposal, 3, gradients.minibatch(4), resample_momentum=resample_momentum, **settings)
+    return amagold.amortized(
+        target(),
+        proposal,
+        3,
+        gradients.minibatch(4),
+        resample_momentum=resample_momentum,
+        **settings,
+    )
 
 
 def exact_samplers(scale=1.0):
@@ -87,22 +101,43 @@ def exact_samplers(scale=1.0):
     for kind, resample in (("reversible", True), ("irreversible", False)):
         for plan in ("iid", "epoch", "palindrome"):
             samplers[f"amagold {kind} {plan}"] = amagold_with(plan, resample, step_size=0.1 * scale)
-        samplers[f"amagold {kind} loader"] = WithLoader(amagold_with("external", resample, num_steps=3, step_size=0.1 * scale))
-        samplers[f"amagold {kind} diagonal mass"] = amagold_with("iid", resample, mass=DIAGONAL, step_size=0.3 * scale)
-        samplers[f"amagold {kind} dense mass"] = amagold_with("iid", resample, mass=DENSE, step_size=0.3 * scale)
-        samplers[f"l2mc {kind}"] = amagold.l2mc(target(), step_size=0.28 * scale, friction=0.5, num_steps=3, resample_momentum=resample)
-        samplers[f"amagold {kind} total memory"] = amagold.amagold(
-            target(), step_size=0.1 * scale, num_steps=4, batch_size=2, acceptance=acceptance.full("total", 3), resample_momentum=resample
+        samplers[f"amagold {kind} loader"] = WithLoader(
+            amagold_with("external", resample, num_steps=3, step_size=0.1 * scale)
         )
-        samplers[f"amagold {kind} jitter"] = replace(amagold_with("iid", resample, step_size=0.1 * scale), jitter=0.5)
+        samplers[f"amagold {kind} diagonal mass"] = amagold_with(
+            "iid", resample, mass=DIAGONAL, step_size=0.3 * scale
+        )
+        samplers[f"amagold {kind} dense mass"] = amagold_with(
+            "iid", resample, mass=DENSE, step_size=0.3 * scale
+        )
+        samplers[f"l2mc {kind}"] = amagold.l2mc(
+            target(), step_size=0.28 * scale, friction=0.5, num_steps=3, resample_momentum=resample
+        )
+        samplers[f"amagold {kind} total memory"] = amagold.amagold(
+            target(),
+            step_size=0.1 * scale,
+            num_steps=4,
+            batch_size=2,
+            acceptance=acceptance.full("total", 3),
+            resample_momentum=resample,
+        )
+        samplers[f"amagold {kind} jitter"] = replace(
+            amagold_with("iid", resample, step_size=0.1 * scale), jitter=0.5
+        )
         samplers[f"rotation {kind}"] = rotation(resample, scale)
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
             target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample
         )
-    samplers["amagold overdamped"] = amagold_with("iid", True, friction=9.0 / scale, step_size=0.1 * scale)
+    samplers["amagold overdamped"] = amagold_with(
+        "iid", True, friction=9.0 / scale, step_size=0.1 * scale
+    )
     samplers["hmc"] = amagold.hmc(target(), step_size=0.28 * scale, num_steps=3)
-    samplers["rotation, full gradient"] = amagold.amortized(target(), Rotation(1.2 * scale, as_mass(DENSE), jnp.asarray(CENTER)), 1)
-    samplers["sgld corrected"] = amagold.sgld(target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full())
+    samplers["rotation, full gradient"] = amagold.amortized(
+        target(), Rotation(1.2 * scale, as_mass(DENSE), jnp.asarray(CENTER)), 1
+    )
+    samplers["sgld corrected"] = amagold.sgld(
+        target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full()
+    )
     samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers
 
@@ -112,5 +147,7 @@ def domain_samplers():
     settings = dict(step_size=0.12, friction=0.5, num_steps=3, batch_size=2)
     return {
         "amagold reversible domain": amagold.amagold(target(upper_half), **settings),
-        "amagold irreversible domain": amagold.amagold(target(upper_half), **settings, resample_momentum=False),
+        "amagold irreversible domain": amagold.amagold(
+            target(upper_half), **settings, resample_momentum=False
+        ),
     }

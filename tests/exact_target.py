@@ -1,4 +1,6 @@
-"""A small posterior that is skewed and correlated, whose minibatch gradients are noisy, and whose exact draws are known."""
+"""A small posterior that is skewed and correlated, whose minibatch gradients are noisy, and whose
+exact draws are known.
+"""
 
 from functools import cache
 
@@ -9,7 +11,19 @@ from scipy.optimize import minimize
 
 import amagold
 
-PREDICTORS = np.array([[1.0, -1.2], [1.0, -0.7], [1.0, -0.2], [1.0, 0.1], [1.0, 0.5], [1.0, 0.9], [1.0, 1.3], [1.0, 1.6]], np.float32)
+PREDICTORS = np.array(
+    [
+        [1.0, -1.2],
+        [1.0, -0.7],
+        [1.0, -0.2],
+        [1.0, 0.1],
+        [1.0, 0.5],
+        [1.0, 0.9],
+        [1.0, 1.3],
+        [1.0, 1.6],
+    ],
+    np.float32,
+)
 COUNTS = np.array([0.0, 1.0, 0.0, 2.0, 1.0, 1.0, 4.0, 3.0], np.float32)
 NUM_EXAMPLES = len(COUNTS)
 
@@ -55,7 +69,9 @@ def exact_draws(num_draws, inside_upper_half=False):
 
 
 def features(position):
-    """Functions whose means say whether a distribution moved: first and second moments, skewness, and a tail."""
+    """Functions whose means say whether a distribution moved: first and second moments, skewness,
+    and a tail.
+    """
     a, b = position[..., 0], position[..., 1]
     return jnp.stack([a, b, a * a, b * b, a * b, a**3, b**3, jnp.tanh(3.0 * a) * b], axis=-1)
 
@@ -63,7 +79,8 @@ def features(position):
 def move(sampler, positions, num_transitions, seed):
     """Apply transitions to exact draws, one chain per draw.
 
-    Returns the states after one transition, the states after all of them, and the infos of the first.
+    Returns the states after one transition, the states after all of them, and the infos of the
+    first.
     """
     start_key, run_key = jax.random.split(jax.random.key(seed))
     states = jax.jit(jax.vmap(sampler.init))(positions, jax.random.split(start_key, len(positions)))
@@ -74,6 +91,12 @@ def move(sampler, positions, num_transitions, seed):
             return jax.vmap(sampler.step)(jax.random.split(key, len(positions)), states)
 
         first, infos = transition(states, keys[0])
-        return first, jax.lax.scan(lambda states, key: (transition(states, key)[0], None), first, keys[1:])[0], infos
+        return (
+            first,
+            jax.lax.scan(lambda states, key: (transition(states, key)[0], None), first, keys[1:])[
+                0
+            ],
+            infos,
+        )
 
     return all_transitions(sampler, states, jax.random.split(run_key, num_transitions))

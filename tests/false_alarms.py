@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-SUITE_FALSE_ALARM_RATE = 1e-3  # the chance that any statistical check of the suite fails on correct code, with fresh seeds
+# the chance that any statistical check of the suite fails on correct code, with fresh seeds
+SUITE_FALSE_ALARM_RATE = 1e-3
 NUM_CHECKS = 400  # more than the suite has
 
 
@@ -22,9 +23,13 @@ def deviations(samples: np.ndarray, expected: float | np.ndarray = 0.0) -> np.nd
 
 
 def worst(samples: np.ndarray, expected: float | np.ndarray = 0.0) -> float:
-    """The largest deviation as a share of its threshold: at most 1 on correct code, far above on broken code."""
+    """The largest deviation as a share of its threshold: at most 1 on correct code, far above on
+    broken code.
+    """
     found = np.abs(np.atleast_1d(deviations(samples, expected)))
     return float(np.max(found) / threshold(found.size))
 
 
-PLANTED = 1.5  # a planted bug must exceed the threshold by this factor, so that it is not caught by luck
+PLANTED = (
+    1.5  # a planted bug must exceed the threshold by this factor, so that it is not caught by luck
+)

@@ -1,4 +1,6 @@
-"""A run in a process of its own, to be killed: `python long_run.py begin|resume PATH`, in many short chunks."""
+"""A run in a process of its own, to be killed: `python long_run.py begin|resume PATH`, in many
+short chunks.
+"""
 
 import sys
 
@@ -19,14 +21,28 @@ def sampler():
     table = amagold.datasets.heart()
     target = amagold.models.logistic(table.X, table.y, prior_scale=1.0)
     return amagold.amagold(
-        target, step_size=0.1, num_steps=5, gradient=amagold.gradients.minibatch(54, plan="epoch"), resample_momentum=False
+        target,
+        step_size=0.1,
+        num_steps=5,
+        gradient=amagold.gradients.minibatch(54, plan="epoch"),
+        resample_momentum=False,
     )
 
 
 def begin(path):
     warmup = amagold.Warmup(target_acceptance=0.7, mass="diagonal", keep=True)
     start = np.zeros(14)
-    return amagold.sample(sampler(), NUM_SAMPLES, NUM_WARMUP, NUM_CHAINS, seed=5, init=start, store=path, progress=False, warmup=warmup)
+    return amagold.sample(
+        sampler(),
+        NUM_SAMPLES,
+        NUM_WARMUP,
+        NUM_CHAINS,
+        seed=5,
+        init=start,
+        store=path,
+        progress=False,
+        warmup=warmup,
+    )
 
 
 def main(command, path):

@@ -1,4 +1,6 @@
-"""Posteriors of one or two parameters whose draws and averages are exact, by quadrature in float64 that shares nothing with the library."""
+"""Posteriors of one or two parameters whose draws and averages are exact, by quadrature in float64
+that shares nothing with the library.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -22,7 +24,9 @@ class Exact(NamedTuple):
         """Independent draws: a cell by its mass, and a uniform place inside it."""
         generator = np.random.default_rng(seed)
         cumulative = np.cumsum(self.mass)
-        cells = np.searchsorted(cumulative / cumulative[-1], generator.random(num_draws), side="right")
+        cells = np.searchsorted(
+            cumulative / cumulative[-1], generator.random(num_draws), side="right"
+        )
         places = np.unravel_index(cells, [len(axis) for axis in self.axes])
         columns = [
             axis[place] + (axis[1] - axis[0]) * generator.uniform(-0.5, 0.5, num_draws)
@@ -31,7 +35,9 @@ class Exact(NamedTuple):
         return np.stack(columns, axis=1).astype(np.float32)
 
     def features(self, positions):
-        """Functions whose means say whether a distribution moved: moments, skewness, tails, and how the two coordinates go together."""
+        """Functions whose means say whether a distribution moved: moments, skewness, tails, and how
+        the two coordinates go together.
+        """
         u = (np.asarray(positions, np.float64) - self.mean) / self.spread
         found = [u, u**2, u**3, np.tanh(3.0 * u), np.tanh(3.0 * (u - 1.0))]
         if u.shape[1] == 2:
@@ -40,12 +46,16 @@ class Exact(NamedTuple):
 
     def averages(self):
         """The features' means under the density."""
-        places = np.stack([place.ravel() for place in np.meshgrid(*self.axes, indexing="ij")], axis=1)
+        places = np.stack(
+            [place.ravel() for place in np.meshgrid(*self.axes, indexing="ij")], axis=1
+        )
         return self.mass @ self.features(places)
 
 
 def exact(log_density, *ranges):
-    """The density on a lattice over the ranges; `log_density` takes one array for each parameter."""
+    """The density on a lattice over the ranges; `log_density` takes one array for each
+    parameter.
+    """
     axes = tuple(np.linspace(low, high, LATTICE[len(ranges)]) for low, high in ranges)
     values = log_density(*np.meshgrid(*axes, indexing="ij"))
     mass = np.exp(values - values.max())
@@ -60,7 +70,9 @@ def exact(log_density, *ranges):
 
 @partial(jax.jit, static_argnames=("num_transitions",))
 def run(sampler, positions, key, num_transitions):
-    """Every position a chain of its own. The sampler is an argument, so other numbers do not compile again."""
+    """Every position a chain of its own. The sampler is an argument, so other numbers do not
+    compile again.
+    """
     start_key, run_key = jax.random.split(key)
     states = jax.vmap(sampler.init)(positions, jax.random.split(start_key, len(positions)))
 
@@ -83,8 +95,15 @@ class Moved(NamedTuple):
 
 
 def moved(density, sampler, num_chains=20_000, num_transitions=4, seed=1):
-    """Apply transitions to exact draws, one chain for each; positions have the shape of the target's `init`."""
+    """Apply transitions to exact draws, one chain for each; positions have the shape of the
+    target's `init`.
+    """
     draws = density.draws(num_chains, seed)
-    states, info = run(sampler, draws.reshape(num_chains, *sampler.target.init.shape), jax.random.key(seed), num_transitions)
+    states, info = run(
+        sampler,
+        draws.reshape(num_chains, *sampler.target.init.shape),
+        jax.random.key(seed),
+        num_transitions,
+    )
     after = density.features(np.asarray(states.position).reshape(num_chains, -1))
     return Moved(worst(after - density.features(draws)), worst(after, density.averages()), info)

@@ -1,4 +1,6 @@
-"""Real tables as posteriors: as this library writes them, and as a NumPyro model that shares nothing with it."""
+"""Real tables as posteriors: as this library writes them, and as a NumPyro model that shares
+nothing with it.
+"""
 
 import gzip
 from functools import lru_cache
@@ -27,10 +29,17 @@ def table(name: str) -> Table:
     if name in ("heart", "australian"):
         found = getattr(datasets, name)()
         return Table(found.X, found.y)
-    _, *rows = gzip.decompress((Path(__file__).parent / "data" / f"{name}.csv.gz").read_bytes()).decode().split()
+    _, *rows = (
+        gzip.decompress((Path(__file__).parent / "data" / f"{name}.csv.gz").read_bytes())
+        .decode()
+        .split()
+    )
     values = np.array([[float(cell) for cell in row.split(",")] for row in rows])
     predictors = values[:, :-1]
-    return Table(((predictors - predictors.mean(axis=0)) / predictors.std(axis=0)).astype(np.float32), values[:, -1].astype(int))
+    return Table(
+        ((predictors - predictors.mean(axis=0)) / predictors.std(axis=0)).astype(np.float32),
+        values[:, -1].astype(int),
+    )
 
 
 def posterior(name: str, prior_scale: float = 1.0) -> amagold.Posterior:
@@ -40,7 +49,9 @@ def posterior(name: str, prior_scale: float = 1.0) -> amagold.Posterior:
 
 @lru_cache
 def nuts(name: str) -> np.ndarray:
-    """A long run of NumPyro's NUTS with a dense mass that it adapts itself, with axes (chain, draw, coordinate)."""
+    """A long run of NumPyro's NUTS with a dense mass that it adapts itself, with axes (chain, draw,
+    coordinate).
+    """
     import numpyro
     from numpyro import distributions
     from numpyro.infer import MCMC, NUTS
@@ -52,7 +63,9 @@ def nuts(name: str) -> np.ndarray:
     likelihood = distributions.CategoricalLogits if several else distributions.BernoulliLogits
 
     def model() -> None:
-        coefficients = numpyro.sample("coefficients", distributions.Normal(0.0, 1.0).expand(shape).to_event(len(shape)))
+        coefficients = numpyro.sample(
+            "coefficients", distributions.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
+        )
         numpyro.sample("y", likelihood(rows @ coefficients), obs=y)
 
     run = MCMC(
@@ -64,4 +77,6 @@ def nuts(name: str) -> np.ndarray:
         progress_bar=False,
     )
     run.run(jax.random.PRNGKey(0))
-    return np.asarray(run.get_samples(group_by_chain=True)["coefficients"]).reshape(NUM_CHAINS, NUM_DRAWS[name], -1)
+    return np.asarray(run.get_samples(group_by_chain=True)["coefficients"]).reshape(
+        NUM_CHAINS, NUM_DRAWS[name], -1
+    )

@@ -20,9 +20,15 @@ MAKERS = {
     "softmax": lambda X, **options: models.softmax(X, CLASSES, **options),
     "poisson": lambda X, **options: models.poisson(X, COUNTS, **options),
     "linear": lambda X, **options: models.linear(X, NUMBERS, noise_scale=0.7, **options),
-    "robust": lambda X, **options: models.robust(X, NUMBERS, noise_scale=0.7, degrees_of_freedom=3.0, **options),
-    "linear, unknown noise": lambda X, **options: models.linear(X, NUMBERS, noise_scale=None, **options),
-    "robust, unknown noise": lambda X, **options: models.robust(X, NUMBERS, noise_scale=None, degrees_of_freedom=3.0, **options),
+    "robust": lambda X, **options: models.robust(
+        X, NUMBERS, noise_scale=0.7, degrees_of_freedom=3.0, **options
+    ),
+    "linear, unknown noise": lambda X, **options: models.linear(
+        X, NUMBERS, noise_scale=None, **options
+    ),
+    "robust, unknown noise": lambda X, **options: models.robust(
+        X, NUMBERS, noise_scale=None, degrees_of_freedom=3.0, **options
+    ),
 }
 KNOWN = [name for name in MAKERS if "unknown" not in name]
 
@@ -43,9 +49,15 @@ def wanted_log_likelihoods(name, z, noise_scale=0.7):
 
 
 def random_position(target, scale=1.0):
-    return jax.tree.map(lambda leaf: (scale * GENERATOR.normal(size=leaf.shape)).astype(np.float32), target.init)
+    return jax.tree.map(
+        lambda leaf: (scale * GENERATOR.normal(size=leaf.shape)).astype(np.float32), target.init
+    )
 
 
 def on_users_scale(target, position):
     """What `amagold.sample` would report of a position."""
-    return position if target.transform is None else target.transform(jax.tree.map(np.asarray, position))
+    return (
+        position
+        if target.transform is None
+        else target.transform(jax.tree.map(np.asarray, position))
+    )

@@ -18,7 +18,9 @@ def compute(settings, work):
     errors = {"AMAGOLD": 0.01, "SGHMC": 0.5}
     return {
         "methods": {
-            name: work.part(name, {"num_samples": settings.num_samples}, lambda error=error: {"error": error})
+            name: work.part(
+                name, {"num_samples": settings.num_samples}, lambda error=error: {"error": error}
+            )
             for name, error in errors.items()
         }
     }
@@ -35,7 +37,13 @@ def pictures(numbers):
 
 
 def tables(numbers):
-    return [Table("Errors", ("method", "error"), [(name, f"{found['error']}") for name, found in numbers["methods"].items()])]
+    return [
+        Table(
+            "Errors",
+            ("method", "error"),
+            [(name, f"{found['error']}") for name, found in numbers["methods"].items()],
+        )
+    ]
 
 
 ITEM = Item(

@@ -38,17 +38,32 @@ def _total(log_likelihood, a, b, prior_scale, outcomes):
 
 @cache
 def nearly_separable():
-    """Logistic: all but two outcomes have the sign of their predictor, so the slope's posterior has a long tail."""
-    density = exact(lambda a, b: _total(lambda z, sign: -np.logaddexp(0.0, -sign * z), a, b, 4.0, SIGNS), (-12.0, 16.0), (-8.0, 22.0))
-    return Case(models.logistic(SLOPES[:, None], OUTCOMES, prior_scale=4.0), density, np.array([0.3, 2.0], np.float32), 0.5)
+    """Logistic: all but two outcomes have the sign of their predictor, so the slope's posterior has
+    a long tail.
+    """
+    density = exact(
+        lambda a, b: _total(lambda z, sign: -np.logaddexp(0.0, -sign * z), a, b, 4.0, SIGNS),
+        (-12.0, 16.0),
+        (-8.0, 22.0),
+    )
+    return Case(
+        models.logistic(SLOPES[:, None], OUTCOMES, prior_scale=4.0),
+        density,
+        np.array([0.3, 2.0], np.float32),
+        0.5,
+    )
 
 
 @cache
 def through_the_origin():
-    """Logistic with one parameter, and a reference at zero, where the bounds of order 1 are attained."""
+    """Logistic with one parameter, and a reference at zero, where the bounds of order 1 are
+    attained.
+    """
 
     def log_density(b):
-        return -(b**2) / 8.0 - np.logaddexp(0.0, -np.multiply.outer(b, SIGNS * SLOPES.astype(np.float64))).sum(axis=-1)
+        return -(b**2) / 8.0 - np.logaddexp(
+            0.0, -np.multiply.outer(b, SIGNS * SLOPES.astype(np.float64))
+        ).sum(axis=-1)
 
     target = models.logistic(SLOPES[:, None], OUTCOMES, prior_scale=2.0, intercept=False)
     return Case(target, exact(log_density, (-6.0, 16.0)), np.array([0.0], np.float32), 0.7)
@@ -56,11 +71,15 @@ def through_the_origin():
 
 @cache
 def few_and_agreed():
-    """Logistic with one parameter and six examples of one outcome: skewed, and with bounds so small that few arrivals are expected."""
+    """Logistic with one parameter and six examples of one outcome: skewed, and with bounds so small
+    that few arrivals are expected.
+    """
     slopes = np.array([0.5, 0.8, 0.3, 0.6, 0.9, 0.4], np.float32)
 
     def log_density(b):
-        return -(b**2) / 8.0 - np.logaddexp(0.0, -np.multiply.outer(b, slopes.astype(np.float64))).sum(axis=-1)
+        return -(b**2) / 8.0 - np.logaddexp(
+            0.0, -np.multiply.outer(b, slopes.astype(np.float64))
+        ).sum(axis=-1)
 
     target = models.logistic(slopes[:, None], np.ones(6), prior_scale=2.0, intercept=False)
     return Case(target, exact(log_density, (-10.0, 14.0)), np.array([1.5], np.float32), 0.7)
@@ -75,7 +94,9 @@ def two_clumps():
         return -(mean**2) / 18.0 - 1.5 * np.log1p(residuals**2 / 2.0).sum(axis=-1)
 
     ones = np.ones((len(CLUMPS), 1))
-    target = models.robust(ones, CLUMPS, prior_scale=3.0, intercept=False, noise_scale=0.7, degrees_of_freedom=2.0)
+    target = models.robust(
+        ones, CLUMPS, prior_scale=3.0, intercept=False, noise_scale=0.7, degrees_of_freedom=2.0
+    )
     return Case(target, exact(log_density, (-10.0, 10.0)), np.array([1.2], np.float32), 0.3)
 
 
@@ -87,7 +108,9 @@ def far_apart(unit):
         residuals = np.subtract.outer(mean / unit, FAR_APART) / 0.5
         return -((mean / unit) ** 2) / 18.0 - np.log1p(residuals**2).sum(axis=-1)
 
-    settings = dict(prior_scale=3.0 * unit, intercept=False, noise_scale=0.5 * unit, degrees_of_freedom=1.0)
+    settings = dict(
+        prior_scale=3.0 * unit, intercept=False, noise_scale=0.5 * unit, degrees_of_freedom=1.0
+    )
     target = models.robust(np.ones((len(FAR_APART), 1)), unit * FAR_APART, **settings)
     center = np.array([0.3 * unit], np.float32)
     return Case(target, exact(log_density, (-20.0 * unit, 20.0 * unit)), center, 0.6 * unit)
@@ -96,15 +119,33 @@ def far_apart(unit):
 @cache
 def counts():
     """Poisson."""
-    density = exact(lambda a, b: _total(lambda z, events: events * z - np.exp(z), a, b, 1.0, EVENTS), (-5.0, 3.0), (-3.0, 4.0))
-    return Case(models.poisson(SLOPES[:, None], EVENTS, prior_scale=1.0), density, np.array([-0.6, 0.9], np.float32), 0.07)
+    density = exact(
+        lambda a, b: _total(lambda z, events: events * z - np.exp(z), a, b, 1.0, EVENTS),
+        (-5.0, 3.0),
+        (-3.0, 4.0),
+    )
+    return Case(
+        models.poisson(SLOPES[:, None], EVENTS, prior_scale=1.0),
+        density,
+        np.array([-0.6, 0.9], np.float32),
+        0.07,
+    )
 
 
 @cache
 def normal_link():
     """Probit."""
-    density = exact(lambda a, b: _total(lambda z, sign: log_ndtr(sign * z), a, b, 3.0, SIGNS), (-6.0, 8.0), (-4.0, 12.0))
-    return Case(models.probit(SLOPES[:, None], OUTCOMES, prior_scale=3.0), density, np.array([0.2, 1.2], np.float32), 0.35)
+    density = exact(
+        lambda a, b: _total(lambda z, sign: log_ndtr(sign * z), a, b, 3.0, SIGNS),
+        (-6.0, 8.0),
+        (-4.0, 12.0),
+    )
+    return Case(
+        models.probit(SLOPES[:, None], OUTCOMES, prior_scale=3.0),
+        density,
+        np.array([0.2, 1.2], np.float32),
+        0.35,
+    )
 
 
 @cache

@@ -1,4 +1,6 @@
-"""What a run says of draws that should not be trusted: each sentence where it belongs, and none on good draws."""
+"""What a run says of draws that should not be trusted: each sentence where it belongs, and none on
+good draws.
+"""
 
 import numpy as np
 import pytest
@@ -41,10 +43,17 @@ def test_nothing_is_said_of_good_draws():
 def test_chains_in_different_modes_and_frozen_chains_are_told_apart():
     generator = np.random.default_rng(0)
     modes = generator.normal(size=(4, 1000)) + np.array([0.0, 50.0, 0.0, 50.0])[:, None]
-    [sentence] = [each for each in advice_on(*groups(modes), has_test=True) if each.startswith("R-hat")]
+    [sentence] = [
+        each for each in advice_on(*groups(modes), has_test=True) if each.startswith("R-hat")
+    ]
     assert "several modes" in sentence
-    frozen = np.cumsum(1e-6 * generator.normal(size=(4, 1000)), axis=1) + np.array([0.0, 50.0, 1.0, 7.0])[:, None]
-    [sentence] = [each for each in advice_on(*groups(frozen), has_test=True) if each.startswith("R-hat")]
+    frozen = (
+        np.cumsum(1e-6 * generator.normal(size=(4, 1000)), axis=1)
+        + np.array([0.0, 50.0, 1.0, 7.0])[:, None]
+    )
+    [sentence] = [
+        each for each in advice_on(*groups(frozen), has_test=True) if each.startswith("R-hat")
+    ]
     assert "hardly move" in sentence
     assert "more draws would not help" in sentence
 

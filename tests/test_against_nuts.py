@@ -1,4 +1,6 @@
-"""Every exact way to sample agrees with NumPyro's NUTS on real tables: means and standard deviations, within joint Monte Carlo error."""
+"""Every exact way to sample agrees with NumPyro's NUTS on real tables: means and standard
+deviations, within joint Monte Carlo error.
+"""
 
 import itertools
 
@@ -25,18 +27,32 @@ TABLES = ("heart", "australian", "magic")
 NUM_CHAINS, NUM_SAMPLES, NUM_BURN_IN = 32, 1_500, 150
 ENOUGH = 300.0  # effective draws of the worst coordinate, without which agreement says little
 
-# name -> the gradient for N examples, step size and steps, in units of the posterior: the noisier, the smaller the steps
+# name -> the gradient for N examples, step size and steps, in units of the posterior: the noisier,
+# the smaller the steps
 GRADIENTS = {
     "full gradient": (lambda number: gradients.full(), 1.0, 2),
     "minibatch": (lambda number: gradients.minibatch(number // 2), 0.12, 10),
     "control variate 1": (lambda number: gradients.control_variate(number // 4, order=1), 0.3, 6),
     "control variate 2": (lambda number: gradients.control_variate(64, order=2), 1.0, 2),
 }
-ORDERS = {"full": [{}], "tuna": [{"order": 0}, {"order": 1}, {"order": 2}], "firefly": [{}], "delayed": [{}]}
-TESTS = [(name, settings) for name, choices in ORDERS.items() if hasattr(acceptance, name) for settings in choices]
+ORDERS = {
+    "full": [{}],
+    "tuna": [{"order": 0}, {"order": 1}, {"order": 2}],
+    "firefly": [{}],
+    "delayed": [{}],
+}
+TESTS = [
+    (name, settings)
+    for name, choices in ORDERS.items()
+    if hasattr(acceptance, name)
+    for settings in choices
+]
 Test = tuple[str, dict[str, int]]
 # every gradient with the test over all data, and every other test with the gradient that suits it
-EACH_ONCE = [*((gradient, TESTS[0]) for gradient in GRADIENTS), *(("control variate 2", test) for test in TESTS[1:])]
+EACH_ONCE = [
+    *((gradient, TESTS[0]) for gradient in GRADIENTS),
+    *(("control variate 2", test) for test in TESTS[1:]),
+]
 NUM_RUNS = 100  # more than are compared below: all of them together are one check of the suite
 
 
@@ -50,7 +66,14 @@ def words(part: object) -> str:
     return part if isinstance(part, str) else " ".join([part[0], *map(str, part[1].values())])  # type: ignore[index]
 
 
-def draw(target: amagold.Posterior, gradient: str, test: Test, *, resample: bool = True, num_samples: int = NUM_SAMPLES) -> np.ndarray:
+def draw(
+    target: amagold.Posterior,
+    gradient: str,
+    test: Test,
+    *,
+    resample: bool = True,
+    num_samples: int = NUM_SAMPLES,
+) -> np.ndarray:
     """Draws with axes (chain, draw, coordinate), started from the Laplace approximation."""
     make, step_size, num_steps = GRADIENTS[gradient]
     mode, curvature = laplace(target)
@@ -66,20 +89,35 @@ def draw(target: amagold.Posterior, gradient: str, test: Test, *, resample: bool
     return run(sampler, mode, curvature, num_samples)
 
 
-def run(sampler: amagold.Sampler, mode: trees.PyTree, curvature: Curvature, num_samples: int = NUM_SAMPLES) -> np.ndarray:
+def run(
+    sampler: amagold.Sampler,
+    mode: trees.PyTree,
+    curvature: Curvature,
+    num_samples: int = NUM_SAMPLES,
+) -> np.ndarray:
     assert sampler.label == "exact"
-    away = np.random.default_rng(0).normal(size=(NUM_CHAINS, curvature.num_parameters)) @ curvature.factor.T
-    starts = jax.vmap(lambda flat: trees.unflatten_like(flat, mode))(np.asarray(trees.flatten(mode) + away, np.float32))
+    away = (
+        np.random.default_rng(0).normal(size=(NUM_CHAINS, curvature.num_parameters))
+        @ curvature.factor.T
+    )
+    starts = jax.vmap(lambda flat: trees.unflatten_like(flat, mode))(
+        np.asarray(trees.flatten(mode) + away, np.float32)
+    )
     found = run_chains(sampler, jax.random.key(1), starts, num_samples, num_burn_in=NUM_BURN_IN)
     return np.asarray(found.position).reshape(NUM_CHAINS, num_samples, -1)
 
 
 def disagreement(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """The largest difference of a mean or a standard deviation as a share of its threshold: at most 1 if both sample the same."""
+    """The largest difference of a mean or a standard deviation as a share of its threshold: at most
+    1 if both sample the same.
+    """
     assert effective_draws(ours) > ENOUGH
     middle = theirs.mean(axis=(0, 1), dtype=np.float64)
-    # a standard deviation is off by as many errors as its square, the mean of the squares about one common middle
-    found = np.abs([differences((ours - middle) ** power, (theirs - middle) ** power) for power in (1, 2)])
+    # a standard deviation is off by as many errors as its square, the mean of the squares about one
+    # common middle
+    found = np.abs(
+        [differences((ours - middle) ** power, (theirs - middle) ** power) for power in (1, 2)]
+    )
     return float(np.max(found) / threshold(found.size * NUM_RUNS))
 
 
@@ -93,12 +131,20 @@ def test_every_combination_agrees_with_nuts(gradient: str, test: Test) -> None:
 def test_every_part_agrees_with_nuts_on_larger_tables(name: str, gradient: str, test: Test) -> None:
     # every bright example adds noise to Firefly's ratio, and few of its proposals are accepted
     num_samples = 4 * NUM_SAMPLES if test[0] == "firefly" else NUM_SAMPLES
-    assert disagreement(draw(posterior(name), gradient, test, num_samples=num_samples), nuts(name)) < 1.0
+    assert (
+        disagreement(draw(posterior(name), gradient, test, num_samples=num_samples), nuts(name))
+        < 1.0
+    )
 
 
 @pytest.mark.parametrize("test", TESTS, ids=words)
 def test_kept_momenta_agree_with_nuts(test: Test) -> None:
-    assert disagreement(draw(posterior("heart"), "control variate 2", test, resample=False), nuts("heart")) < 1.0
+    assert (
+        disagreement(
+            draw(posterior("heart"), "control variate 2", test, resample=False), nuts("heart")
+        )
+        < 1.0
+    )
 
 
 @pytest.mark.parametrize("gradient", ["full gradient", "control variate 2"])
@@ -116,7 +162,9 @@ def test_turns_agree_with_nuts(gradient: str, test: Test) -> None:
 @pytest.mark.parametrize("gradient", GRADIENTS)
 def test_several_classes_agree_with_nuts(gradient: str) -> None:
     test = ("tuna", {"order": 2}) if gradient == "control variate 2" else ("full", {})
-    assert disagreement(draw(posterior("contraceptive"), gradient, test), nuts("contraceptive")) < 1.0
+    assert (
+        disagreement(draw(posterior("contraceptive"), gradient, test), nuts("contraceptive")) < 1.0
+    )
 
 
 @pytest.mark.parametrize("name", [*TABLES, "contraceptive"])
@@ -129,5 +177,7 @@ def test_what_is_planned_agrees_with_nuts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["heart", "contraceptive"])
 def test_another_prior_is_found_different(name: str) -> None:
-    values = draw(posterior(name, prior_scale=1.1), "full gradient", ("full", {}), num_samples=8_000)
+    values = draw(
+        posterior(name, prior_scale=1.1), "full gradient", ("full", {}), num_samples=8_000
+    )
     assert disagreement(values, nuts(name)) > PLANTED

@@ -1,4 +1,6 @@
-"""Bounds are compared with the likelihood before the first draw: what was left out of them is named."""
+"""Bounds are compared with the likelihood before the first draw: what was left out of them is
+named.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,7 +41,9 @@ def weighted(position, example):
 
 
 def posterior(log_likelihood, bounds, data=(TABLE, SIGNS, WEIGHTS)):
-    return amagold.Posterior(log_likelihood, log_prior, data, init=np.zeros(2, np.float32), bounds=bounds)
+    return amagold.Posterior(
+        log_likelihood, log_prior, data, init=np.zeros(2, np.float32), bounds=bounds
+    )
 
 
 def weighted_outcome(z, example):
@@ -48,7 +52,11 @@ def weighted_outcome(z, example):
 
 RIGHT = LinearBounds(linear, weighted_outcome, LOGISTIC, scale=lambda z, example: example[2])
 WITHOUT_WEIGHTS = LinearBounds(linear, sigmoid, LOGISTIC)
-BENT = LinearBounds(lambda position, example: linear(position, example) * (1.0 + 0.3 * position[0]), weighted_outcome, LOGISTIC)
+BENT = LinearBounds(
+    lambda position, example: linear(position, example) * (1.0 + 0.3 * position[0]),
+    weighted_outcome,
+    LOGISTIC,
+)
 TESTS = {
     "tuna": acceptance.tuna(center=CENTER),
     "firefly": acceptance.firefly(center=CENTER),
@@ -61,16 +69,27 @@ TESTS = {
 
 @pytest.mark.parametrize("test", TESTS)
 def test_what_is_left_out_of_the_bounds_is_seen(test):
-    with pytest.raises(ValueError, match=r"bounds must describe the target's log_likelihood, but for example \d+ bounds.outcome") as found:
+    with pytest.raises(
+        ValueError,
+        match=r"bounds must describe the target's log_likelihood, but for example \d+ "
+        r"bounds.outcome",
+    ) as found:
         amagold.amagold(posterior(weighted, WITHOUT_WEIGHTS), step_size=0.1, acceptance=TESTS[test])
     example = int(str(found.value).split("for example ")[1].split()[0])
     assert WEIGHTS[example] != 1.0
-    assert amagold.amagold(posterior(weighted, RIGHT), step_size=0.1, acceptance=TESTS[test]).acceptance.label
+    assert amagold.amagold(
+        posterior(weighted, RIGHT), step_size=0.1, acceptance=TESTS[test]
+    ).acceptance.label
 
 
 def test_a_predictor_that_bends_is_seen():
-    with pytest.raises(ValueError, match=r"bounds must have a predictor that is linear .* that of example \d+ bends"):
-        amagold.amagold(posterior(weighted, BENT), step_size=0.1, acceptance=acceptance.tuna(center=CENTER))
+    with pytest.raises(
+        ValueError,
+        match=r"bounds must have a predictor that is linear .* that of example \d+ bends",
+    ):
+        amagold.amagold(
+            posterior(weighted, BENT), step_size=0.1, acceptance=acceptance.tuna(center=CENTER)
+        )
 
 
 def test_bounds_given_to_the_test_are_compared_too():
@@ -100,21 +119,37 @@ def student(z, example):
 def with_offsets():
     # K_1 .. K_3 of Student's t with four degrees of freedom
     bounds = LinearBounds(shifted, student, (1.25, 1.25, 0.9107))
-    return posterior(lambda at, example: student(shifted(at, example), example), bounds, (TABLE, NUMBERS, OFFSETS))
+    return posterior(
+        lambda at, example: student(shifted(at, example), example),
+        bounds,
+        (TABLE, NUMBERS, OFFSETS),
+    )
 
 
 def without_offsets():
     bounds = LinearBounds(linear, student, (1.25, 1.25, 0.9107))
-    return posterior(lambda at, example: student(linear(at, example), example), bounds, (TABLE, (NUMBERS - OFFSETS).astype(np.float32)))
+    return posterior(
+        lambda at, example: student(linear(at, example), example),
+        bounds,
+        (TABLE, (NUMBERS - OFFSETS).astype(np.float32)),
+    )
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 @pytest.mark.parametrize("test", ["tuna", pytest.param("firefly", marks=pytest.mark.slow)])
 def test_an_offset_in_the_predictor_is_no_broken_bound(test):
-    """The same posterior with the offset in the predictor and taken out of the data: the same draws, to rounding."""
+    """The same posterior with the offset in the predictor and taken out of the data: the same
+    draws, to rounding.
+    """
     runs = []
     for target in (with_offsets(), without_offsets()):
-        sampler = amagold.amagold(target, step_size=0.05, num_steps=2, gradient=gradients.full(), acceptance=TESTS[test])
-        runs.append(amagold.sample(sampler, 30, 0, 2, init=CENTER, progress=False).posterior.to_array().to_numpy())
+        sampler = amagold.amagold(
+            target, step_size=0.05, num_steps=2, gradient=gradients.full(), acceptance=TESTS[test]
+        )
+        runs.append(
+            amagold.sample(sampler, 30, 0, 2, init=CENTER, progress=False)
+            .posterior.to_array()
+            .to_numpy()
+        )
     assert np.std(runs[1]) > 0.01
     np.testing.assert_allclose(runs[0], runs[1], atol=5e-3)

@@ -1,4 +1,6 @@
-"""Bad input gets a sentence that names the argument, the problem and the remedy; a NaN in mid-run is a counted rejection."""
+"""Bad input gets a sentence that names the argument, the problem and the remedy; a NaN in mid-run
+is a counted rejection.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -20,14 +22,22 @@ def log_prior(position):
 
 
 def posterior(data=None, **settings):
-    return amagold.Posterior(log_likelihood, log_prior, np.arange(5.0) if data is None else data, **settings)
+    return amagold.Posterior(
+        log_likelihood, log_prior, np.arange(5.0) if data is None else data, **settings
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (np.array([1.0, np.nan, np.inf]), r"data must be finite, got 2 non-finite value\(s\); drop or impute"),
-        ({"x": np.ones((3, 2)), "y": np.ones(4)}, r"data must have one common leading axis, got lengths data\['x'\]: 3, data\['y'\]: 4"),
+        (
+            np.array([1.0, np.nan, np.inf]),
+            r"data must be finite, got 2 non-finite value\(s\); drop or impute",
+        ),
+        (
+            {"x": np.ones((3, 2)), "y": np.ones(4)},
+            r"data must have one common leading axis, got lengths data\['x'\]: 3, data\['y'\]: 4",
+        ),
         ({}, "data must hold at least one array; for a target without data use amagold.Density"),
         (np.ones((0, 2)), "data must hold at least one example"),
         (3.0, "data must be an array with the examples along its first axis"),
@@ -40,10 +50,13 @@ def test_bad_data(data, sentence):
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize(
-    ("start", "sentence"), [(np.nan, "position must be finite, got 1 non-finite"), (-1.0, "inside the target's domain")]
+    ("start", "sentence"),
+    [(np.nan, "position must be finite, got 1 non-finite"), (-1.0, "inside the target's domain")],
 )
 def test_bad_start(name, start, sentence):
-    sampler = SAMPLERS[name](posterior(np.arange(12.0), domain=lambda position: position > 0.0), 0.1)
+    sampler = SAMPLERS[name](
+        posterior(np.arange(12.0), domain=lambda position: position > 0.0), 0.1
+    )
     with pytest.raises(ValueError, match=sentence):
         sampler.init(start)
 
@@ -51,11 +64,19 @@ def test_bad_start(name, start, sentence):
 def test_a_bad_start_of_one_chain_among_many():
     walled = amagold.hmc(posterior(domain=lambda position: position > 0.0), step_size=0.1)
     with pytest.raises(
-        ValueError, match="positions must lie inside the target's domain, but the start of chain 2 fails that; start it inside"
+        ValueError,
+        match="positions must lie inside the target's domain, but the start of chain 2 fails "
+        "that; start it inside",
     ):
         amagold.run_chains(walled, jax.random.key(0), np.array([1.0, 2.0, -1.0]), 5)
-    half = amagold.hmc(amagold.Density(lambda position: jnp.where(position > 0, -position, -jnp.inf)), step_size=0.1)
-    with pytest.raises(ValueError, match="positions must have a finite log density, but the start of chain 1 fails that"):
+    half = amagold.hmc(
+        amagold.Density(lambda position: jnp.where(position > 0, -position, -jnp.inf)),
+        step_size=0.1,
+    )
+    with pytest.raises(
+        ValueError,
+        match="positions must have a finite log density, but the start of chain 1 fails that",
+    ):
         amagold.run_chains(half, jax.random.key(0), np.array([1.0, -2.0]), 5)
 
 
@@ -72,14 +93,25 @@ def test_a_start_of_zero_density():
             {"log_likelihood": lambda position, example: jnp.ones(3) * position},
             r"log_likelihood must return one number, got shape \(3,\); .*one row",
         ),
-        ({"log_likelihood": lambda position, example: jnp.int32(position)}, "log_likelihood must return a floating-point number"),
-        ({"log_prior": lambda position: jnp.ones(2) * position}, r"log_prior must return one number, got shape \(2,\); sum over"),
+        (
+            {"log_likelihood": lambda position, example: jnp.int32(position)},
+            "log_likelihood must return a floating-point number",
+        ),
+        (
+            {"log_prior": lambda position: jnp.ones(2) * position},
+            r"log_prior must return one number, got shape \(2,\); sum over",
+        ),
         ({"domain": lambda position: jnp.array([True, True])}, "domain must return one boolean"),
         ({"log_likelihood": None}, "log_likelihood must be a function"),
     ],
 )
 def test_functions_of_the_wrong_shape(broken, sentence):
-    parts = {"log_likelihood": log_likelihood, "log_prior": log_prior, "data": np.arange(5.0), **broken}
+    parts = {
+        "log_likelihood": log_likelihood,
+        "log_prior": log_prior,
+        "data": np.arange(5.0),
+        **broken,
+    }
     with pytest.raises(ValueError, match=sentence):
         amagold.hmc(amagold.Posterior(**parts), step_size=0.1).init(0.5)
 
@@ -100,13 +132,19 @@ def test_a_density_of_the_wrong_shape():
         ({"step_size": np.nan}, "step_size must be a finite number above 0, got nan"),
         ({"step_size": "big"}, "step_size must be one number, got 'big'"),
         ({"friction": -1.0}, "friction must be a finite number at least 0, got -1"),
-        ({"friction": 0.0, "resample_momentum": False}, "friction must be positive with resample_momentum=False"),
+        (
+            {"friction": 0.0, "resample_momentum": False},
+            "friction must be positive with resample_momentum=False",
+        ),
         ({"mass": 0.0}, "mass must be a finite number above 0, got 0"),
         ({"mass": np.array([1.0, -1.0])}, "mass must be positive everywhere"),
         ({"mass": np.array([[1.0, 2.0], [2.0, 1.0]])}, "mass must be positive definite"),
         ({"mass": np.array([[1.0, 2.0], [0.0, 1.0]])}, "mass must be a symmetric matrix"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1, got 0"),
-        ({"batch_size": 2, "gradient": gradients.full()}, "batch_size and gradient must not both be given"),
+        (
+            {"batch_size": 2, "gradient": gradients.full()},
+            "batch_size and gradient must not both be given",
+        ),
     ],
 )
 def test_bad_settings(settings, sentence):
@@ -127,15 +165,24 @@ def test_other_bad_settings():
         amagold.amagold(amagold.Density(log_prior), step_size=0.1, batch_size=3)
     with pytest.raises(ValueError, match="lacks log_density"):
         amagold.amortized(posterior(), type("Half", (), {"draw": None, "propose": None})())
-    with pytest.raises(ValueError, match="positions must be finite, but the start of chain 1 fails that"):
-        amagold.run_chains(amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.array([0.0, np.nan]), 5)
+    with pytest.raises(
+        ValueError, match="positions must be finite, but the start of chain 1 fails that"
+    ):
+        amagold.run_chains(
+            amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.array([0.0, np.nan]), 5
+        )
     with pytest.raises(ValueError, match="num_samples must be a whole number of at least 1"):
-        amagold.run_chains(amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.zeros(2), 0)
+        amagold.run_chains(
+            amagold.hmc(posterior(), step_size=0.1), jax.random.key(0), np.zeros(2), 0
+        )
 
 
 @pytest.mark.parametrize(
     ("mass", "sentence"),
-    [(np.ones(4), "mass must be like the position or a vector of its 3 parameters"), (np.eye(2), "mass must be a 3 x 3 matrix")],
+    [
+        (np.ones(4), "mass must be like the position or a vector of its 3 parameters"),
+        (np.eye(2), "mass must be a 3 x 3 matrix"),
+    ],
 )
 def test_a_mass_that_does_not_fit(mass, sentence):
     target, position = TARGETS["vector"]
@@ -158,8 +205,12 @@ def test_bad_tables(arguments, sentence):
 
 
 def test_nan_in_mid_run_is_a_counted_rejection():
-    """A density that breaks beyond 1: the chain stays inside, and every broken proposal is reported."""
-    target = amagold.Density(lambda position: jnp.where(position < 1.0, -0.5 * position**2, jnp.nan))
+    """A density that breaks beyond 1: the chain stays inside, and every broken proposal is
+    reported.
+    """
+    target = amagold.Density(
+        lambda position: jnp.where(position < 1.0, -0.5 * position**2, jnp.nan)
+    )
     for resample in (True, False):
         sampler = amagold.l2mc(target, step_size=0.5, num_steps=3, resample_momentum=resample)
         draws = amagold.run_chains(sampler, jax.random.key(0), np.zeros(8), 200)

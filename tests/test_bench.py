@@ -20,7 +20,9 @@ from amagold.bench.table import table_row
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_table_has_a_finite_ratio() -> None:
     program = "from amagold import bench; bench.run(only=['double-well-1'], seconds=0.05)"
-    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     found = re.search(r"double-well-1\s*\D\s*([\d.e+-]+)", output)
     assert found, output
     assert math.isfinite(float(found.group(1)))
@@ -43,7 +45,9 @@ def test_unknown_name_is_refused() -> None:
 
 @pytest.mark.parametrize(("at_least", "verdict"), [(True, "met"), (False, "missed")])
 def test_bound_has_a_direction(at_least: bool, verdict: str) -> None:
-    benchmark = Benchmark("name", "one / other", 1.0, at_least, lambda seconds: Measurement(2.0, 0.5))
+    benchmark = Benchmark(
+        "name", "one / other", 1.0, at_least, lambda seconds: Measurement(2.0, 0.5)
+    )
     row = table_row(benchmark, 0.1)
     assert row[1] == "2"
     assert verdict in row[3]
@@ -54,7 +58,11 @@ def test_sides_that_differ_are_void() -> None:
     generator = np.random.default_rng(0)
 
     def side(acceptance: float, num_chains: int) -> Side:
-        return Side(1.0, acceptance + 0.01 * generator.normal(size=(20, num_chains)), generator.normal(size=(20, num_chains)))
+        return Side(
+            1.0,
+            acceptance + 0.01 * generator.normal(size=(20, num_chains)),
+            generator.normal(size=(20, num_chains)),
+        )
 
     check_same([side(0.7, 1)], [side(0.7, 1)])
     check_same([side(0.7, 8), side(0.7, 8)], [side(0.7, 1)])

@@ -20,7 +20,9 @@ from amagold.diagnose.reference import all_at, run_reference
 
 START = np.zeros(2, np.float32)
 RIDGE = 0.999999
-FALSE_ALARM_RATE = SUITE_FALSE_ALARM_RATE / NUM_CHECKS / 2  # of one call: for its verdict, and for calling it undecided
+FALSE_ALARM_RATE = (
+    SUITE_FALSE_ALARM_RATE / NUM_CHECKS / 2
+)  # of one call: for its verdict, and for calling it undecided
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +30,9 @@ def _seldom_undecided(monkeypatch):
     monkeypatch.setattr(exactness, "UNSETTLED_RATE", FALSE_ALARM_RATE)
 
 
-SIZES = dict(num_chains=256, num_transitions=100, num_reference=100, false_alarm_rate=FALSE_ALARM_RATE)
+SIZES = dict(
+    num_chains=256, num_transitions=100, num_reference=100, false_alarm_rate=FALSE_ALARM_RATE
+)
 FAST = dict(position=START, **SIZES)
 
 
@@ -38,7 +42,10 @@ def report_of(name):
     return check(target(), sampler, **{**FAST, "num_transitions": 200}, seed=1)
 
 
-@pytest.mark.parametrize("name", some_of(["amagold reversible iid", "amagold irreversible epoch"], "amagold irreversible epoch"))
+@pytest.mark.parametrize(
+    "name",
+    some_of(["amagold reversible iid", "amagold irreversible epoch"], "amagold irreversible epoch"),
+)
 def test_exact_samplers_pass(name):
     report = report_of(name)
     assert report.is_exact_looking is True, str(report)
@@ -68,13 +75,17 @@ def test_sghmc_fails():
     report = check(target(), sampler, **FAST)
     assert report.is_exact_looking is False
     assert report.largest_deviation > PLANTED
-    assert BALANCE not in {quantity.name for quantity in report.quantities}, "without a test there is no ratio"
+    assert BALANCE not in {quantity.name for quantity in report.quantities}, (
+        "without a test there is no ratio"
+    )
     assert "shifted by" in report.sentence
     assert "spread of position[1]" in str(report)
 
 
 def test_sampling_another_model_fails():
-    """A sampler of the tempered target does not leave the target alone, though it is exact for its own."""
+    """A sampler of the tempered target does not leave the target alone, though it is exact for its
+    own.
+    """
     other = amagold.Density(lambda position: -0.5 * jnp.sum(position**2))
     model = amagold.Density(lambda position: -0.45 * jnp.sum(position**2), init=START)
     report = check(model, amagold.hmc(other, step_size=0.5, num_steps=3), **SIZES)
@@ -91,11 +102,18 @@ def test_a_logistic_regression_as_a_user_would():
 
 
 def test_an_unsettled_reference_is_undecided(monkeypatch):
-    """A ridge, on which the reference has not yet spread: a sampler that knows its shape goes on spreading, and is not blamed."""
+    """A ridge, on which the reference has not yet spread: a sampler that knows its shape goes on
+    spreading, and is not blamed.
+    """
     monkeypatch.setattr(exactness, "UNSETTLED_RATE", 1e-2)
     precision = np.linalg.inv(np.array([[1.0, RIDGE], [RIDGE, 1.0]])).astype(np.float32)
     ridge = amagold.Density(lambda position: -0.5 * position @ precision @ position, init=START)
-    report = check(ridge, amagold.hmc(ridge, step_size=0.5, num_steps=3, mass=precision), num_chains=256, num_reference=10)
+    report = check(
+        ridge,
+        amagold.hmc(ridge, step_size=0.5, num_steps=3, mass=precision),
+        num_chains=256,
+        num_reference=10,
+    )
     assert report.is_exact_looking is None, str(report)
     assert "the reference has not settled" in report.sentence
     assert report.largest_control_deviation > 1.0
@@ -123,11 +141,19 @@ def test_trees_and_domains():
     def log_density(position):
         return -position["scale"] - 0.5 * jnp.sum(position["at"] ** 2)
 
-    model = amagold.Density(log_density, lambda position: position["scale"] > 0.0, init={"at": np.zeros((1, 2)), "scale": 1.0})
+    model = amagold.Density(
+        log_density,
+        lambda position: position["scale"] > 0.0,
+        init={"at": np.zeros((1, 2)), "scale": 1.0},
+    )
     report = check(model, amagold.hmc(model, step_size=0.4, num_steps=3), **SIZES)
     assert report.is_exact_looking is True, str(report)
     names = [quantity.name for quantity in report.quantities]
-    assert names[:3] == ["mean of position['at'][0, 0]", "mean of position['at'][0, 1]", "mean of position['scale']"]
+    assert names[:3] == [
+        "mean of position['at'][0, 0]",
+        "mean of position['at'][0, 1]",
+        "mean of position['scale']",
+    ]
 
 
 @pytest.mark.slow
@@ -136,7 +162,10 @@ def test_the_reference_draws_the_target():
     start = jnp.asarray([0.0, 0.5])
     for inside in (False, True):
         model = target(upper_half if inside else None)
-        found = np.asarray(run_reference(model, start, all_at(start, 2000), 60, jax.random.key(0)).positions, np.float64)
+        found = np.asarray(
+            run_reference(model, start, all_at(start, 2000), 60, jax.random.key(0)).positions,
+            np.float64,
+        )
         exact = exact_draws(200_000, inside).astype(np.float64)
         for power in (1, 2, 3):
             assert worst(found**power, (exact**power).mean(axis=0)) < 1.0
@@ -144,7 +173,9 @@ def test_the_reference_draws_the_target():
 
 
 def test_the_balance_of_a_gaussian_ratio():
-    """log a ~ N(-s^2/2, s^2) satisfies p(Delta) e^Delta = p(-Delta), so its balance has mean zero; a shifted one does not."""
+    """log a ~ N(-s^2/2, s^2) satisfies p(Delta) e^Delta = p(-Delta), so its balance has mean zero;
+    a shifted one does not.
+    """
     generator = np.random.default_rng(0)
     log_ratio = generator.normal(-0.5, 1.0, size=200_000)
     assert worst(_balance(log_ratio)) < 1.0
@@ -168,13 +199,19 @@ def test_bad_input(change, sentence):
 
 
 def test_an_outside_loader_cannot_be_checked():
-    sampler = amagold.amagold(target(), step_size=0.1, num_steps=2, gradient=amagold.gradients.minibatch(2, plan="external"))
+    sampler = amagold.amagold(
+        target(),
+        step_size=0.1,
+        num_steps=2,
+        gradient=amagold.gradients.minibatch(2, plan="external"),
+    )
     with pytest.raises(ValueError, match="sampler must draw its own batches"):
         check(target(), sampler, **FAST)
 
 
 @pytest.mark.parametrize(
-    ("target", "sampler", "sentence"), [(None, None, "target must be"), (amagold.models.double_well(), None, "sampler must be")]
+    ("target", "sampler", "sentence"),
+    [(None, None, "target must be"), (amagold.models.double_well(), None, "sampler must be")],
 )
 def test_what_is_no_target_or_sampler_is_refused(target, sampler, sentence):
     with pytest.raises(ValueError, match=sentence):

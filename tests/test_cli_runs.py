@@ -1,4 +1,6 @@
-"""`amagold resume RUN` goes on with a run that was stopped; `amagold report RUN` says what it found."""
+"""`amagold resume RUN` goes on with a run that was stopped; `amagold report RUN` says what it
+found.
+"""
 
 import signal
 import subprocess
@@ -41,7 +43,9 @@ def logistic():
     return amagold.models.logistic(table.X, table.y, prior_scale=2.0)
 
 
-@pytest.mark.parametrize("target", [amagold.models.double_well, pytest.param(logistic, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "target", [amagold.models.double_well, pytest.param(logistic, marks=pytest.mark.slow)]
+)
 def test_a_ready_made_model_needs_no_code(tmp_path, short_chunks, capsys, target):
     path = tmp_path / "run.zarr"
     partial = amagold.sample(target(), 1_000, 40, 2, store=path, progress=False, max_time=1e-6)
@@ -73,13 +77,28 @@ def test_a_model_of_the_users_own_is_named(tmp_path, short_chunks, capsys, monke
     for options, sentence in (
         ([], "target must be named for a model of your own; give --target MODULE:NAME"),
         (["--target", "my_model"], "target must be MODULE:NAME, got 'my_model'"),
-        (["--target", "no_model:make"], "target must name a module that can be imported, got 'no_model'"),
-        (["--target", "my_model:mace"], "target must name something in 'my_model', but it has no 'mace'"),
+        (
+            ["--target", "no_model:make"],
+            "target must name a module that can be imported, got 'no_model'",
+        ),
+        (
+            ["--target", "my_model:mace"],
+            "target must name something in 'my_model', but it has no 'mace'",
+        ),
         (["--target", "my_model:table"], "target_or_sampler must be an amagold.Posterior"),
-        (["--target", ".m:x"], "target must be MODULE:NAME with the module's full name, got '.m:x'"),
-        (["--target", "my_model:fails"], "but 'my_model:fails' raised TypeError at my_model.py:10: "),
+        (
+            ["--target", ".m:x"],
+            "target must be MODULE:NAME with the module's full name, got '.m:x'",
+        ),
+        (
+            ["--target", "my_model:fails"],
+            "but 'my_model:fails' raised TypeError at my_model.py:10: ",
+        ),
         (["--target", "my_model:narrow"], "'my_model:narrow' raised "),
-        (["--target", "broken_model:x"], "got 'broken_model' (ZeroDivisionError at broken_model.py:1: division by zero)"),
+        (
+            ["--target", "broken_model:x"],
+            "got 'broken_model' (ZeroDivisionError at broken_model.py:1: division by zero)",
+        ),
     ):
         assert main(["resume", "run.zarr", *options]) == 2
         said = capsys.readouterr().err
@@ -93,11 +112,15 @@ def test_what_cannot_be_resumed_is_said(tmp_path, capsys):
     assert main(["resume", str(tmp_path / "nothing")]) == 2
     assert "path must be the folder of a stored run" in capsys.readouterr().err
     path = tmp_path / "run.zarr"
-    amagold.sample(amagold.models.double_well(), 10, 10, 2, store=path, progress=False, max_time=1e-6)
+    amagold.sample(
+        amagold.models.double_well(), 10, 10, 2, store=path, progress=False, max_time=1e-6
+    )
     file = path / PRIVATE / "model"
     file.write_bytes(file.read_bytes()[:-3])
     assert main(["resume", str(path)]) == 2
-    assert "is damaged: its checksum does not match; name it with --target" in capsys.readouterr().err
+    assert (
+        "is damaged: its checksum does not match; name it with --target" in capsys.readouterr().err
+    )
 
 
 RECIPES = {
@@ -109,7 +132,9 @@ RECIPES = {
     "a prior's array more": lambda settings, arrays: arrays.update({"prior.more": np.zeros(3)}),
     "an array less": lambda settings, arrays: arrays.popitem(),
     "an array more": lambda settings, arrays: arrays.update(more=np.zeros(3)),
-    "arrays of other lengths": lambda settings, arrays: arrays.update({"data.sign": arrays["data.sign"][:5]}),
+    "arrays of other lengths": lambda settings, arrays: arrays.update(
+        {"data.sign": arrays["data.sign"][:5]}
+    ),
 }
 
 

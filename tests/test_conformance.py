@@ -13,7 +13,14 @@ from amagold.randomness import resolve
 
 # each proposal, with a kept momentum and a fresh one
 SOME = some_of(SAMPLERS, "amagold irreversible", "amagold noisy", "sghmc", "sgld corrected")
-FIELDS = ["is_accepted", "acceptance_rate", "log_ratio", "is_divergent", "num_gradient_examples", "num_energy_examples"]
+FIELDS = [
+    "is_accepted",
+    "acceptance_rate",
+    "log_ratio",
+    "is_divergent",
+    "num_gradient_examples",
+    "num_energy_examples",
+]
 
 
 @pytest.mark.parametrize("form", some_of(TARGETS, "nested"))
@@ -24,13 +31,24 @@ def test_protocol_on_any_pytree(name, form):
     state = sampler.init(position, jax.random.key(0))
     after, info = sampler.step(jax.random.key(1), state)
     assert jax.tree.structure(after) == jax.tree.structure(state)
-    assert [leaf.shape for leaf in jax.tree.leaves(after)] == [leaf.shape for leaf in jax.tree.leaves(state)]
-    assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(state)]
-    assert [leaf.weak_type for leaf in jax.tree.leaves(after)] == [leaf.weak_type for leaf in jax.tree.leaves(state)]
+    assert [leaf.shape for leaf in jax.tree.leaves(after)] == [
+        leaf.shape for leaf in jax.tree.leaves(state)
+    ]
+    assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [
+        leaf.dtype for leaf in jax.tree.leaves(state)
+    ]
+    assert [leaf.weak_type for leaf in jax.tree.leaves(after)] == [
+        leaf.weak_type for leaf in jax.tree.leaves(state)
+    ]
     assert jax.tree.structure(after.position) == jax.tree.structure(position)
     assert all(np.shape(getattr(info, field)) == () for field in FIELDS)
     assert info.label == sampler.label == ("biased" if name in BIASED else "exact")
-    moved = any(np.any(a != b) for a, b in zip(jax.tree.leaves(after.position), jax.tree.leaves(state.position), strict=True))
+    moved = any(
+        np.any(a != b)
+        for a, b in zip(
+            jax.tree.leaves(after.position), jax.tree.leaves(state.position), strict=True
+        )
+    )
     assert moved == bool(info.is_accepted)
 
 
@@ -39,11 +57,16 @@ def test_vmap_over_chains_is_each_chain_alone(name):
     target, position = TARGETS["nested"]
     sampler = SAMPLERS[name](target, 0.05)
     keys, starts = jax.random.split(jax.random.key(1), 3), jax.random.split(jax.random.key(2), 3)
-    positions = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf) + 0.1 * chain for chain in range(3)]), position)
+    positions = jax.tree.map(
+        lambda leaf: jnp.stack([jnp.asarray(leaf) + 0.1 * chain for chain in range(3)]), position
+    )
     together = jax.vmap(sampler.step)(keys, jax.vmap(sampler.init)(positions, starts))[0]
     for chain in range(3):
-        alone = sampler.step(keys[chain], sampler.init(jax.tree.map(lambda leaf: leaf[chain], positions), starts[chain]))[0]  # noqa: B023
-        for found, wanted in zip(jax.tree.leaves(together.position), jax.tree.leaves(alone.position), strict=True):
+        one = jax.tree.map(lambda leaf, chain=chain: leaf[chain], positions)
+        alone = sampler.step(keys[chain], sampler.init(one, starts[chain]))[0]
+        for found, wanted in zip(
+            jax.tree.leaves(together.position), jax.tree.leaves(alone.position), strict=True
+        ):
             np.testing.assert_allclose(found[chain], wanted, rtol=2e-4, atol=2e-5)
 
 
@@ -77,7 +100,9 @@ def test_data_is_an_argument_and_not_a_constant(name):
     target, position = TARGETS["vector"]
     sampler = SAMPLERS[name](target, 0.1)
     state = sampler.init(position, jax.random.key(0))
-    program = jax.make_jaxpr(lambda sampler, key, state: sampler.step(key, state))(sampler, jax.random.key(0), state)
+    program = jax.make_jaxpr(lambda sampler, key, state: sampler.step(key, state))(
+        sampler, jax.random.key(0), state
+    )
     assert not [constant for constant in program.consts if np.size(constant) >= 12]
 
 
@@ -114,14 +139,22 @@ def test_late_drawing_gives_the_same_bits(name, monkeypatch):
     target, position = TARGETS["nested"]
     sampler = SAMPLERS[name](target, 0.1)
     state = sampler.init(position, jax.random.key(0))
-    early, late = (sampler.draw(jax.random.key(1), state.position, late=late) for late in (False, True))
-    first, _ = jax.jit(lambda sampler, state, drawn: sampler.advance(state, drawn, sampler.gather(drawn)))(sampler, state, early)
-    second, _ = jax.jit(lambda sampler, state, drawn: sampler.advance(state, drawn))(sampler, state, late)
+    early, late = (
+        sampler.draw(jax.random.key(1), state.position, late=late) for late in (False, True)
+    )
+    first, _ = jax.jit(
+        lambda sampler, state, drawn: sampler.advance(state, drawn, sampler.gather(drawn))
+    )(sampler, state, early)
+    second, _ = jax.jit(lambda sampler, state, drawn: sampler.advance(state, drawn))(
+        sampler, state, late
+    )
     made = jax.vmap(lambda noise: resolve(sampler.proposal.draw, noise, state.position))(late.noise)
     for found, wanted in zip(jax.tree.leaves(made), jax.tree.leaves(early.noise), strict=True):
         np.testing.assert_array_equal(found, wanted)
     # the arithmetic on those bits may round differently where the compiler fuses it differently
-    for found, wanted in zip(jax.tree.leaves(first.position), jax.tree.leaves(second.position), strict=True):
+    for found, wanted in zip(
+        jax.tree.leaves(first.position), jax.tree.leaves(second.position), strict=True
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -131,7 +164,11 @@ def test_blackjax_drives_it(name):
     target, position = TARGETS["vector"]
     sampler = SAMPLERS[name](target, 0.1)
     final, (positions, accepted) = blackjax.util.run_inference_algorithm(
-        jax.random.key(3), sampler, 50, initial_position=position, transform=lambda state, info: (state.position, info.is_accepted)
+        jax.random.key(3),
+        sampler,
+        50,
+        initial_position=position,
+        transform=lambda state, info: (state.position, info.is_accepted),
     )
     assert positions.shape == (50, 3)
     np.testing.assert_array_equal(positions[-1], final.position)
@@ -145,7 +182,9 @@ def test_counts_of_examples(name):
     sampler = SAMPLERS[name](target, 0.1)
     _, info = sampler.step(jax.random.key(1), sampler.init(position, jax.random.key(0)))
     per_gradient = 12 if name in {"amagold noisy", "l2mc", "hmc"} else 4
-    gradients_per_step = {"sgld corrected": 2, "random walk": 0}.get(name, 1)  # SGLD's density needs one at either end
+    gradients_per_step = {"sgld corrected": 2, "random walk": 0}.get(
+        name, 1
+    )  # SGLD's density needs one at either end
     assert int(info.num_gradient_examples) == 3 * gradients_per_step * per_gradient
     assert int(info.num_energy_examples) == (0 if name in BIASED else 12)
 
@@ -161,11 +200,15 @@ def test_double_precision_positions_work(name):
 
 
 def test_plans_do_not_share_a_trace():
-    """Two plans with equal fields are different plans: a cached program of one must not serve the other."""
+    """Two plans with equal fields are different plans: a cached program of one must not serve the
+    other.
+    """
     target, position = TARGETS["vector"]
     found = []
     for plan in ("iid", "epoch", "palindrome"):
-        sampler = amagold.amagold(target, step_size=0.1, num_steps=3, gradient=amagold.gradients.minibatch(4, plan=plan))
+        sampler = amagold.amagold(
+            target, step_size=0.1, num_steps=3, gradient=amagold.gradients.minibatch(4, plan=plan)
+        )
         found.append(float(sampler.step(jax.random.key(1), sampler.init(position))[1].log_ratio))
     assert len(set(found)) == 3
 

@@ -8,7 +8,8 @@ from amagold.diagnose import convergence_bound
 
 
 def test_by_hand():
-    # epsilon V^2 / (sigma^2 beta) = 0.25 * 8 / (2 * 0.5) = 2; T = 2, d = 4: c = 1 + sqrt(2 / (16 * 2 * 16)) = 1.0625
+    # epsilon V^2 / (sigma^2 beta) = 0.25 * 8 / (2 * 0.5) = 2; T = 2, d = 4: c = 1 + sqrt(2 / (16 *
+    # 2 * 16)) = 1.0625
     found = convergence_bound(8.0, step_size=0.25, friction=0.5, num_steps=2, mass=2.0, dimension=4)
     assert found.c == pytest.approx(1.0625)
     assert found.step_size == 0.25
@@ -22,12 +23,20 @@ def test_by_hand():
 def test_without_noise_nothing_changes():
     found = convergence_bound(0.0, step_size=0.1, friction=0.3, num_steps=7, mass=2.0, dimension=3)
     assert found == (1.0, 0.1, 2.0, 0.3, 1.0, True)
-    assert convergence_bound(1e-12, step_size=0.1, friction=0.3, num_steps=7).gap_ratio == pytest.approx(1.0, abs=1e-5)
+    assert convergence_bound(
+        1e-12, step_size=0.1, friction=0.3, num_steps=7
+    ).gap_ratio == pytest.approx(1.0, abs=1e-5)
 
 
 def test_more_noise_and_less_friction_lower_it():
-    by_noise = [convergence_bound(v, step_size=0.1, friction=0.3, num_steps=7).gap_ratio for v in (0.1, 0.2, 0.4)]
-    by_friction = [convergence_bound(0.1, step_size=0.1, friction=f, num_steps=7).gap_ratio for f in (0.4, 0.2, 0.1)]
+    by_noise = [
+        convergence_bound(v, step_size=0.1, friction=0.3, num_steps=7).gap_ratio
+        for v in (0.1, 0.2, 0.4)
+    ]
+    by_friction = [
+        convergence_bound(0.1, step_size=0.1, friction=f, num_steps=7).gap_ratio
+        for f in (0.4, 0.2, 0.1)
+    ]
     assert by_noise == sorted(by_noise, reverse=True)
     assert by_friction == sorted(by_friction, reverse=True)
 
@@ -41,10 +50,14 @@ def test_the_assumption():
 
 
 def test_in_units_of_the_ratio():
-    """x = epsilon T V^2 / (sigma^2 beta) = s^2 (1 + b) / b: with s = 0.1 and b = 0.01 already 1.01."""
+    """x = epsilon T V^2 / (sigma^2 beta) = s^2 (1 + b) / b: with s = 0.1 and b = 0.01
+    already 1.01.
+    """
     step_size, num_steps, b = 0.1, 5, 0.01
     variance = 0.1**2 * (1 + b) / (step_size**2 * num_steps)
-    found = convergence_bound(variance, step_size=step_size, friction=b / step_size, num_steps=num_steps)
+    found = convergence_bound(
+        variance, step_size=step_size, friction=b / step_size, num_steps=num_steps
+    )
     assert found.gap_ratio == pytest.approx(math.exp(-0.25 * 1.01 - math.sqrt(1.01)))
 
 
@@ -53,7 +66,10 @@ def test_in_units_of_the_ratio():
     [
         ({"gradient_variance": -1.0}, "gradient_variance must be a finite number at least 0"),
         ({"step_size": 0.0}, "step_size must be a finite number above 0"),
-        ({"friction": 0.0}, "friction must be a finite number above 0.*without friction it says nothing"),
+        (
+            {"friction": 0.0},
+            "friction must be a finite number above 0.*without friction it says nothing",
+        ),
         ({"mass": 0.0}, "mass must be a finite number above 0"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1"),
         ({"dimension": 1.5}, "dimension must be a whole number of at least 1"),
@@ -61,4 +77,12 @@ def test_in_units_of_the_ratio():
 )
 def test_bad_input(change, sentence):
     with pytest.raises(ValueError, match=sentence):
-        convergence_bound(**{"gradient_variance": 1.0, "step_size": 0.1, "friction": 0.3, "num_steps": 5, **change})
+        convergence_bound(
+            **{
+                "gradient_variance": 1.0,
+                "step_size": 0.1,
+                "friction": 0.3,
+                "num_steps": 5,
+                **change,
+            }
+        )

@@ -1,4 +1,6 @@
-"""Data sets: found in the user's folder, downloaded once and checked, and a clear sentence when they cannot be had."""
+"""Data sets: found in the user's folder, downloaded once and checked, and a clear sentence when
+they cannot be had.
+"""
 
 import gzip
 import hashlib
@@ -22,7 +24,9 @@ def idx(array):
 
 @pytest.fixture
 def files(monkeypatch, tmp_path):
-    """Small files in place of the real ones, by folder and name; nothing is to be found anywhere, and nothing answers."""
+    """Small files in place of the real ones, by folder and name; nothing is to be found anywhere,
+    and nothing answers.
+    """
     contents = {where: idx(PIXELS if "images" in where[1] else LABELS) for where in _FILES}
     for where, content in contents.items():
         monkeypatch.setitem(_FILES, where, hashlib.sha256(content).hexdigest())
@@ -60,7 +64,9 @@ def test_downloaded_once(files, monkeypatch, tmp_path):
         asked.append(address)
         if "ossci" in address:
             return b"not the file"  # the next mirror is tried
-        return gzip.compress(files["mnist" if "mnist/" in address else "notmnist", address.rsplit("/", 1)[1]])
+        return gzip.compress(
+            files["mnist" if "mnist/" in address else "notmnist", address.rsplit("/", 1)[1]]
+        )
 
     monkeypatch.setattr(download, "_fetch", answer)
     first = datasets.mnist()
@@ -69,24 +75,34 @@ def test_downloaded_once(files, monkeypatch, tmp_path):
     monkeypatch.setattr(download, "_fetch", refuse)
     assert np.array_equal(datasets.mnist().train.X, first.train.X)
     kept = sorted(path.name for path in (tmp_path / "cache/amagold/mnist").iterdir())
-    assert kept == sorted(name for folder, name in files if folder == "mnist")  # and no temporary files
+    assert kept == sorted(
+        name for folder, name in files if folder == "mnist"
+    )  # and no temporary files
 
 
 def test_a_cache_that_cannot_be_written_does_not_matter(files, monkeypatch, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
-    monkeypatch.setattr(download, "_fetch", lambda address: gzip.compress(files["mnist", address.rsplit("/", 1)[1]]))
+    monkeypatch.setattr(
+        download, "_fetch", lambda address: gzip.compress(files["mnist", address.rsplit("/", 1)[1]])
+    )
     assert len(datasets.mnist().test.y) == 6
 
 
 def test_missing(files):
-    with pytest.raises(download.DataMissingError, match=r"mnist/train-images-idx3-ubyte.gz was neither found in .* AMAGOLD_DATA"):
+    with pytest.raises(
+        download.DataMissingError,
+        match=r"mnist/train-images-idx3-ubyte.gz was neither found in .* AMAGOLD_DATA",
+    ):
         datasets.mnist()
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (gzip.compress(b"something else"), "must hold the known train-images-idx3-ubyte.gz, but its content has SHA-256"),
+        (
+            gzip.compress(b"something else"),
+            "must hold the known train-images-idx3-ubyte.gz, but its content has SHA-256",
+        ),
         (b"no gzip file", "must be a gzip file, but it does not unpack"),
         (gzip.compress(b"cut short" * 1000)[:-9], "must be a gzip file, but it does not unpack"),
     ],

@@ -20,10 +20,14 @@ SMALL = Settings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 5
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    jax.config.update("jax_disable_most_optimizations", True)  # nearly all of the time here is compilation
+    jax.config.update(
+        "jax_disable_most_optimizations", True
+    )  # nearly all of the time here is compilation
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", amagold.SamplingWarning)  # so few draws deserve their warnings
+            warnings.simplefilter(
+                "ignore", amagold.SamplingWarning
+            )  # so few draws deserve their warnings
             amagold.demo.run(folder, seed=1, settings=SMALL)
     finally:
         jax.config.update("jax_disable_most_optimizations", False)
@@ -39,7 +43,12 @@ def test_pictures_are_drawn(folder, name):
 
 
 def test_nothing_half_written_stays(folder):
-    assert sorted(path.name for path in folder.iterdir()) == ["demo.json", "double-well.png", "heart.png", "run.png"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "demo.json",
+        "double-well.png",
+        "heart.png",
+        "run.png",
+    ]
 
 
 def test_amagold_is_nearer_the_double_well_than_sghmc(folder):
@@ -58,7 +67,9 @@ def test_amagold_is_nearer_the_heart_posterior_than_sghmc(folder):
 
 def test_missing_matplotlib_is_said_before_sampling(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(amagold.demo.double_well, "sample", lambda *_: pytest.fail("sampling began"))
+    monkeypatch.setattr(
+        amagold.demo.double_well, "sample", lambda *_: pytest.fail("sampling began")
+    )
     with pytest.raises(ValueError, match=r"pip install 'amagold\[plot\]'"):
         amagold.demo.run(tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -77,4 +88,6 @@ def test_double_well_quadrature():
     assert density.sum() * step == pytest.approx(1.0, abs=1e-9)
     moments = double_well_moments()
     assert (grid * density).sum() * step == pytest.approx(moments.mean, abs=1e-9)
-    assert ((grid - moments.mean) ** 2 * density).sum() * step == pytest.approx(moments.variance, abs=1e-9)
+    assert ((grid - moments.mean) ** 2 * density).sum() * step == pytest.approx(
+        moments.variance, abs=1e-9
+    )

@@ -1,4 +1,6 @@
-"""Stein discrepancy, effective sample size, R-hat and cost: known values, and draws that must not look good."""
+"""Stein discrepancy, effective sample size, R-hat and cost: known values, and draws that must not
+look good.
+"""
 
 import math
 
@@ -24,7 +26,11 @@ GAUSSIAN = amagold.Density(gaussian_log_density, init=np.zeros(3))
 
 
 def gaussian_draws(num_draws, seed=0, variance=1.0):
-    return math.sqrt(variance) * np.random.default_rng(seed).normal(size=(num_draws, 3)) * STANDARD_DEVIATIONS
+    return (
+        math.sqrt(variance)
+        * np.random.default_rng(seed).normal(size=(num_draws, 3))
+        * STANDARD_DEVIATIONS
+    )
 
 
 def test_stein_kernel_is_the_operator_applied_twice():
@@ -35,20 +41,35 @@ def test_stein_kernel_is_the_operator_applied_twice():
 
     def stein(x, y, s, t):
         mixed = jnp.trace(jax.jacfwd(jax.grad(kernel, 1), 0)(x, y))
-        return s @ t * kernel(x, y) + s @ jax.grad(kernel, 1)(x, y) + t @ jax.grad(kernel, 0)(x, y) + mixed
+        return (
+            s @ t * kernel(x, y)
+            + s @ jax.grad(kernel, 1)(x, y)
+            + t @ jax.grad(kernel, 0)(x, y)
+            + mixed
+        )
 
     generator = np.random.default_rng(1)
     positions, scores = generator.normal(size=(2, 6, 3))
-    expected = sum(float(stein(x, y, s, t)) for x, s in zip(positions, scores, strict=True) for y, t in zip(positions, scores, strict=True))
+    expected = sum(
+        float(stein(x, y, s, t))
+        for x, s in zip(positions, scores, strict=True)
+        for y, t in zip(positions, scores, strict=True)
+    )
     assert _stein_sum(positions, scores) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.slow
 def test_stein_scales_as_one_over_the_root_of_draws():
-    """n KSD^2 has mean E k0(x, x), which for a standard Gaussian in d dimensions is E|s|^2 + d = 2 d."""
+    """n KSD^2 has mean E k0(x, x), which for a standard Gaussian in d dimensions is E|s|^2 + d = 2
+    d.
+    """
     for num_draws in (100, 400, 1600):
         found = [
-            num_draws * kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(num_draws, seed), length_scale=STANDARD_DEVIATIONS) ** 2
+            num_draws
+            * kernel_stein_discrepancy(
+                GAUSSIAN, gaussian_draws(num_draws, seed), length_scale=STANDARD_DEVIATIONS
+            )
+            ** 2
             for seed in range(40)
         ]
         error = np.std(found, ddof=1) / math.sqrt(len(found))
@@ -81,7 +102,9 @@ def test_stein_pools_chains_and_thins():
     draws = gaussian_draws(600)
     whole = kernel_stein_discrepancy(GAUSSIAN, draws)
     assert kernel_stein_discrepancy(GAUSSIAN, draws.reshape(6, 100, 3)) == pytest.approx(whole)
-    every_other = kernel_stein_discrepancy(GAUSSIAN, draws[np.unique(np.linspace(0, 599, 50).astype(int))])
+    every_other = kernel_stein_discrepancy(
+        GAUSSIAN, draws[np.unique(np.linspace(0, 599, 50).astype(int))]
+    )
     assert kernel_stein_discrepancy(GAUSSIAN, draws, max_draws=50) == pytest.approx(every_other)
 
 
@@ -92,7 +115,9 @@ def test_stein_takes_trees_and_data():
     def log_prior(position):
         return -0.5 * (position["a"] ** 2 + jnp.sum(position["b"] ** 2))
 
-    target = amagold.Posterior(log_likelihood, log_prior, np.ones(5, np.float32), init={"a": 0.0, "b": np.zeros(2)})
+    target = amagold.Posterior(
+        log_likelihood, log_prior, np.ones(5, np.float32), init={"a": 0.0, "b": np.zeros(2)}
+    )
     generator = np.random.default_rng(2)
     draws = {"a": generator.normal(size=(2, 30)), "b": generator.normal(size=(2, 30, 2))}
     assert 0.0 < kernel_stein_discrepancy(target, draws) < 50.0
@@ -101,15 +126,38 @@ def test_stein_takes_trees_and_data():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), kernel="rbf"), "kernel must be 'imq'"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), max_draws=1), "max_draws must be a whole number"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), length_scale=0.0), "length_scale must be one positive number"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9)[:, :, None, None]), "draws must have leading axes"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(1)), "draws must hold at least 2 positions"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9) * np.nan), "draws must be finite"),
-        (lambda: kernel_stein_discrepancy(GAUSSIAN, 1.0), "draws must hold positions along a leading axis"),
         (
-            lambda: kernel_stein_discrepancy(amagold.Density(gaussian_log_density, lambda at: at[0] > 0), gaussian_draws(9)),
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), kernel="rbf"),
+            "kernel must be 'imq'",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), max_draws=1),
+            "max_draws must be a whole number",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9), length_scale=0.0),
+            "length_scale must be one positive number",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9)[:, :, None, None]),
+            "draws must have leading axes",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(1)),
+            "draws must hold at least 2 positions",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, gaussian_draws(9) * np.nan),
+            "draws must be finite",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(GAUSSIAN, 1.0),
+            "draws must hold positions along a leading axis",
+        ),
+        (
+            lambda: kernel_stein_discrepancy(
+                amagold.Density(gaussian_log_density, lambda at: at[0] > 0), gaussian_draws(9)
+            ),
             "target must have no domain",
         ),
     ],
@@ -121,11 +169,19 @@ def test_stein_bad_input(call, sentence):
 
 def posterior(num_chains=4, num_draws=500, seed=0):
     generator = np.random.default_rng(seed)
-    return {"weights": generator.normal(size=(num_chains, num_draws, 3)), "bias": generator.normal(size=(num_chains, num_draws))}
+    return {
+        "weights": generator.normal(size=(num_chains, num_draws, 3)),
+        "bias": generator.normal(size=(num_chains, num_draws)),
+    }
 
 
 def dataset(variables):
-    return xarray.Dataset({name: (("chain", "draw", f"{name}_at")[: values.ndim], values) for name, values in variables.items()})
+    return xarray.Dataset(
+        {
+            name: (("chain", "draw", f"{name}_at")[: values.ndim], values)
+            for name, values in variables.items()
+        }
+    )
 
 
 def test_independent_draws_look_good():

@@ -14,22 +14,31 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")  # fewer draws than the documents have
+@pytest.mark.filterwarnings(
+    "ignore::amagold.SamplingWarning"
+)  # fewer draws than the documents have
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_examples_run(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(name)
     assert blocks
     for block in blocks:
-        shorter = block.replace("num_samples=5_000, thin=10", "num_samples=500").replace("num_samples=20_000", "num_samples=2_000")
+        shorter = block.replace("num_samples=5_000, thin=10", "num_samples=500").replace(
+            "num_samples=20_000", "num_samples=2_000"
+        )
         shorter = shorter.replace("1_000_000", "100_000")
         exec(compile(shorter, name, "exec"), {})
     assert "exact" in capsys.readouterr().out
 
 
 def test_help_does_not_import_jax():
-    code = "import sys; from amagold.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nassert 'jax' not in sys.modules"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    code = (
+        "import sys; from amagold.cli import main\ntry: main(['--help'])\nexcept SystemExit: "
+        "pass\nassert 'jax' not in sys.modules"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stderr
     assert "demo" in found.stdout
     assert "bench" in found.stdout
@@ -37,9 +46,17 @@ def test_help_does_not_import_jax():
 
 
 def test_import_brings_no_heavy_package():
-    heavy = "{'matplotlib', 'blackjax', 'rich', 'pandas', 'xarray', 'zarr', 'arviz_stats', 'optax', 'scipy'}"
-    code = f"import sys, amagold; amagold.amagold, amagold.sample; assert not {heavy} & set(sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    heavy = (
+        "{'matplotlib', 'blackjax', 'rich', 'pandas', 'xarray', 'zarr', 'arviz_stats', 'optax', "
+        "'scipy'}"
+    )
+    code = (
+        f"import sys, amagold; amagold.amagold, amagold.sample; assert not {heavy} & "
+        "set(sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stderr
 
 

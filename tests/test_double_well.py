@@ -17,13 +17,23 @@ def energy(theta):
 
 
 def truth():
-    mass, first, second = (quad(lambda at, k=k: at**k * np.exp(-energy(at)), -10, 10)[0] for k in range(3))
+    mass, first, second = (
+        quad(lambda at, k=k: at**k * np.exp(-energy(at)), -10, 10)[0] for k in range(3)
+    )
     return first / mass, second / mass - (first / mass) ** 2
 
 
 def run(make):
-    sampler = make(double_well(), step_size=0.25, friction=0.25, num_steps=10, gradient=amagold.gradients.noisy(1.0))
-    return amagold.run_chains(sampler, jax.random.key(8), np.linspace(-4.0, 3.0, NUM_CHAINS), NUM_DRAWS, num_burn_in=500)
+    sampler = make(
+        double_well(),
+        step_size=0.25,
+        friction=0.25,
+        num_steps=10,
+        gradient=amagold.gradients.noisy(1.0),
+    )
+    return amagold.run_chains(
+        sampler, jax.random.key(8), np.linspace(-4.0, 3.0, NUM_CHAINS), NUM_DRAWS, num_burn_in=500
+    )
 
 
 @pytest.mark.slow

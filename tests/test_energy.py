@@ -27,7 +27,9 @@ def log_prior(position):
 def problem(num_examples, seed=0):
     generator = np.random.default_rng(seed)
     x = generator.normal(size=num_examples).astype(np.float32)
-    y = np.where(generator.uniform(size=num_examples) < 1 / (1 + np.exp(-(0.3 + 0.8 * x))), 1, -1).astype(np.float32)
+    y = np.where(
+        generator.uniform(size=num_examples) < 1 / (1 + np.exp(-(0.3 + 0.8 * x))), 1, -1
+    ).astype(np.float32)
     return amagold.Posterior(log_likelihood, log_prior, (x, y))
 
 
@@ -37,20 +39,28 @@ def difference_in_double(target, a, b):
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
 
     def energy(position):
-        return 0.5 * np.sum(position**2) + np.sum(np.log1p(np.exp(-y * (position[0] + position[1] * x))))
+        return 0.5 * np.sum(position**2) + np.sum(
+            np.log1p(np.exp(-y * (position[0] + position[1] * x)))
+        )
 
     return energy(a) - energy(b)
 
 
 def close_pair(num_examples):
-    """Two positions a posterior standard deviation apart, so that the difference is of order one."""
+    """Two positions a posterior standard deviation apart, so that the difference is of
+    order one.
+    """
     a = np.array([0.3, 0.8], np.float32)
-    return a, (a + np.float32(2.0 / np.sqrt(num_examples)) * np.array([1.0, -0.7])).astype(np.float32)
+    return a, (a + np.float32(2.0 / np.sqrt(num_examples)) * np.array([1.0, -0.7])).astype(
+        np.float32
+    )
 
 
 def naive_difference(target, a, b):
     """The twin: both energies summed in float32, then subtracted."""
-    energy = jax.jit(lambda position: -log_prior(position) - target.log_likelihoods(position, target.data).sum())
+    energy = jax.jit(
+        lambda position: -log_prior(position) - target.log_likelihoods(position, target.data).sum()
+    )
     return float(energy(a) - energy(b))
 
 
@@ -71,7 +81,9 @@ def test_ten_million_examples_in_float32():
 def test_any_chunk_gives_the_same_values(chunk_size):
     target, position = problem(100), jnp.array([0.1, -0.4])
     wanted = target.log_likelihoods(position, target.data)
-    np.testing.assert_allclose(chunks.log_likelihoods(target, position, chunk_size), wanted, rtol=1e-6)
+    np.testing.assert_allclose(
+        chunks.log_likelihoods(target, position, chunk_size), wanted, rtol=1e-6
+    )
     a, b = close_pair(100)
     for keep in ("examples", "total"):
         memories = [remember(target, jnp.asarray(at), keep, chunk_size) for at in (a, b)]
@@ -81,14 +93,18 @@ def test_any_chunk_gives_the_same_values(chunk_size):
 
 def test_the_full_gradient_in_chunks_is_the_gradient(monkeypatch):
     target, position = problem(1000), jnp.array([0.1, -0.4])
-    wanted = jax.grad(lambda at: -log_prior(at) - target.log_likelihoods(at, target.data).sum())(position)
+    wanted = jax.grad(lambda at: -log_prior(at) - target.log_likelihoods(at, target.data).sum())(
+        position
+    )
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 600)
     assert chunks.chunk_size_for(target, position) < 100
     np.testing.assert_allclose(energy_gradient(target, position), wanted, rtol=1e-4)
 
 
 def test_temporaries_do_not_grow_with_the_data():
-    """What the compiled test needs beside its arguments and results is a chunk, however many examples there are."""
+    """What the compiled test needs beside its arguments and results is a chunk, however many
+    examples there are.
+    """
 
     def wide_likelihood(position, example):
         hidden = jnp.tanh(jnp.outer(jnp.arange(64.0), example[0] * position))
@@ -98,7 +114,12 @@ def test_temporaries_do_not_grow_with_the_data():
         x = np.linspace(-1, 1, num_examples, dtype=np.float32)
         target = amagold.Posterior(wide_likelihood, log_prior, (x, np.ones_like(x)))
         program = jax.jit(lambda target, at: remember(target, at, "total"))
-        return program.lower(target, jnp.array([0.1, 0.2])).compile().memory_analysis().temp_size_in_bytes
+        return (
+            program.lower(target, jnp.array([0.1, 0.2]))
+            .compile()
+            .memory_analysis()
+            .temp_size_in_bytes
+        )
 
     small, large = temporary_bytes(200_000), temporary_bytes(2_000_000)
     assert large < 1.1 * small
@@ -116,7 +137,9 @@ def test_both_memories_decide_alike():
     target, start = problem(500), jnp.array([0.3, 0.8])
     infos = []
     for keep in ("examples", "total"):
-        sampler = amagold.amagold(target, step_size=0.02, batch_size=50, acceptance=acceptance.full(keep))
+        sampler = amagold.amagold(
+            target, step_size=0.02, batch_size=50, acceptance=acceptance.full(keep)
+        )
         infos.append(sampler.step(jax.random.key(1), sampler.init(start))[1])
     np.testing.assert_allclose(infos[0].log_ratio, infos[1].log_ratio, atol=1e-4)
 
@@ -129,29 +152,46 @@ def test_density_differences():
 def test_few_differences_are_summed_as_they_are():
     generator = np.random.default_rng(0)
     terms = (0.3 * generator.normal(size=(200, FEW))).astype(np.float32)
-    errors = np.asarray(jax.vmap(precise_sum)(terms), np.float64) - terms.sum(axis=1, dtype=np.float64)
+    errors = np.asarray(jax.vmap(precise_sum)(terms), np.float64) - terms.sum(
+        axis=1, dtype=np.float64
+    )
     assert np.abs(errors).max() < 1e-3, "the precision that is promised for any number of them"
     assert np.sqrt(np.mean(errors**2)) < 1e-4
 
 
 def family(name, num_examples):
-    """A regression on an intercept and one predictor, and its log likelihoods in float64, by scipy; residuals of up to 40."""
+    """A regression on an intercept and one predictor, and its log likelihoods in float64, by scipy;
+    residuals of up to 40.
+    """
     generator = np.random.default_rng(3)
     x = generator.normal(size=num_examples).astype(np.float32)
-    far = (generator.uniform(5.0, 40.0, num_examples) * generator.choice([-1.0, 1.0], num_examples)).astype(np.float32)
+    far = (
+        generator.uniform(5.0, 40.0, num_examples) * generator.choice([-1.0, 1.0], num_examples)
+    ).astype(np.float32)
     signs = np.where(generator.random(num_examples) < 0.5, 1.0, -1.0)
     counts = generator.poisson(40.0, num_examples)
     labels = generator.integers(0, 3, num_examples)
     X = x[:, None]
     return {
-        "linear": lambda: (models.linear(X, far, 1.0, noise_scale=1.0, standardize=False), lambda z: -0.5 * (far - z) ** 2),
-        "robust": lambda: (models.robust(X, far, 1.0, noise_scale=1.0, standardize=False), lambda z: -2.5 * np.log1p((far - z) ** 2 / 4.0)),
-        "logistic": lambda: (models.logistic(X, signs, 1.0), lambda z: special.log_expit(signs * z)),
+        "linear": lambda: (
+            models.linear(X, far, 1.0, noise_scale=1.0, standardize=False),
+            lambda z: -0.5 * (far - z) ** 2,
+        ),
+        "robust": lambda: (
+            models.robust(X, far, 1.0, noise_scale=1.0, standardize=False),
+            lambda z: -2.5 * np.log1p((far - z) ** 2 / 4.0),
+        ),
+        "logistic": lambda: (
+            models.logistic(X, signs, 1.0),
+            lambda z: special.log_expit(signs * z),
+        ),
         "probit": lambda: (models.probit(X, signs, 1.0), lambda z: special.log_ndtr(signs * z)),
         "poisson": lambda: (models.poisson(X, counts, 1.0), lambda z: counts * z - np.exp(z)),
         "softmax": lambda: (
             models.softmax(X, labels, 1.0),
-            lambda z: np.take_along_axis(special.log_softmax(z, axis=-1), labels[:, None], axis=-1)[:, 0],
+            lambda z: np.take_along_axis(special.log_softmax(z, axis=-1), labels[:, None], axis=-1)[
+                :, 0
+            ],
         ),
     }[name](), x.astype(np.float64)
 
@@ -166,9 +206,14 @@ def check_family(name, num_examples):
 
     def energy(position):
         position = position.astype(np.float64)
-        return 0.5 * np.sum(position**2) - log_likelihoods(position[0] + np.multiply.outer(x, position[1]))
+        return 0.5 * np.sum(position**2) - log_likelihoods(
+            position[0] + np.multiply.outer(x, position[1])
+        )
 
-    truth = float(np.sum(energy(a) - energy(b)) - (num_examples - 1) * 0.5 * (np.sum(a.astype(float) ** 2) - np.sum(b.astype(float) ** 2)))
+    truth = float(
+        np.sum(energy(a) - energy(b))
+        - (num_examples - 1) * 0.5 * (np.sum(a.astype(float) ** 2) - np.sum(b.astype(float) ** 2))
+    )
     return target, (a, b), truth
 
 
@@ -176,7 +221,10 @@ def check_family(name, num_examples):
     ("name", "num_examples"),
     [
         ("linear", 10**6),
-        *(pytest.param(name, 10**7, marks=pytest.mark.slow) for name in ("linear", "robust", "logistic", "probit", "poisson", "softmax")),
+        *(
+            pytest.param(name, 10**7, marks=pytest.mark.slow)
+            for name in ("linear", "robust", "logistic", "probit", "poisson", "softmax")
+        ),
     ],
 )
 def test_every_family_keeps_the_promise(name, num_examples):
@@ -190,7 +238,9 @@ def test_every_family_keeps_the_promise(name, num_examples):
         assert test.keep == "double"
         rounded = [remember(target, jnp.asarray(at), "examples") for at in (a, b)]
         error = abs(float(log_density_difference(target, rounded[1], rounded[0])) - truth)
-        assert 1e-3 < error < 5.0 * rounding_of(target, a), "the measure says how much float32 values round"
+        assert 1e-3 < error < 5.0 * rounding_of(target, a), (
+            "the measure says how much float32 values round"
+        )
 
 
 def test_small_problems_stay_as_they_were():
@@ -201,9 +251,13 @@ def test_small_problems_stay_as_they_were():
 
 def test_functions_that_fix_their_types_are_evaluated_as_they_are():
     def fixed(position, example):
-        total, _ = jax.lax.scan(lambda sum, x: (sum + x * position[0], None), jnp.float32(0.0), jnp.ones(3) * example)
+        total, _ = jax.lax.scan(
+            lambda sum, x: (sum + x * position[0], None), jnp.float32(0.0), jnp.ones(3) * example
+        )
         return -(total**2)
 
     target = amagold.Posterior(fixed, log_prior, np.ones(5, np.float32))
     assert not can_widen(target, jnp.zeros(2))
-    assert amagold.energy_difference(target, np.array([1.0, 0.0]), np.array([0.0, 0.0])) == pytest.approx(45.5)
+    assert amagold.energy_difference(
+        target, np.array([1.0, 0.0]), np.array([0.0, 0.0])
+    ) == pytest.approx(45.5)

@@ -1,4 +1,6 @@
-"""Every exact test, on small posteriors far from Gaussian, leaves exact draws as they are; with a planted bug it does not."""
+"""Every exact test, on small posteriors far from Gaussian, leaves exact draws as they are; with a
+planted bug it does not.
+"""
 
 import dataclasses
 
@@ -8,7 +10,15 @@ import numpy as np
 import pytest
 from false_alarms import PLANTED
 from quadrature import moved
-from small_posteriors import counts, few_and_agreed, nearly_separable, normal_link, through_the_origin, two_clumps, two_columns
+from small_posteriors import (
+    counts,
+    few_and_agreed,
+    nearly_separable,
+    normal_link,
+    through_the_origin,
+    two_clumps,
+    two_columns,
+)
 
 import amagold
 from amagold import acceptance, gradients, trees
@@ -19,7 +29,9 @@ from amagold.samplers import Sampler
 from amagold.trajectory import Rotation
 from amagold.trajectory.mass import as_mass
 
-MOST = 200.0  # arrivals above which a test looks at all data: more than there are examples, so that most tests do not
+# arrivals above which a test looks at all data: more than there are examples, so that most tests do
+# not
+MOST = 200.0
 slow = pytest.mark.slow
 
 
@@ -42,32 +54,68 @@ TESTS = {
 
 def sampler_of(case, test, resample_momentum, **settings):
     settings = {"step_size": case.step_size, "gradient": gradients.minibatch(4), **settings}
-    return amagold.amagold(case.target, friction=0.3, num_steps=3, acceptance=test, resample_momentum=resample_momentum, **settings)
+    return amagold.amagold(
+        case.target,
+        friction=0.3,
+        num_steps=3,
+        acceptance=test,
+        resample_momentum=resample_momentum,
+        **settings,
+    )
 
 
 def combinations():
-    """(posterior, test, whether the momentum is drawn afresh): all of them on two posteriors, each test once on the others."""
-    fast = [(through_the_origin, "tuna, order 1", False), (two_clumps, "firefly", False), (two_clumps, "delayed", False)]
+    """(posterior, test, whether the momentum is drawn afresh): all of them on two posteriors, each
+    test once on the others.
+    """
+    fast = [
+        (through_the_origin, "tuna, order 1", False),
+        (two_clumps, "firefly", False),
+        (two_clumps, "delayed", False),
+    ]
     once = {"tuna, order 1": True, "tuna, order 2": False, "firefly": False, "delayed": True}
     both = (True, False)
-    found = fast + [(posterior, test, resample) for posterior in (nearly_separable, two_clumps) for test in TESTS for resample in both]
-    found += [(posterior, test, resample) for posterior in (counts, normal_link, two_columns) for test, resample in once.items()]
+    found = fast + [
+        (posterior, test, resample)
+        for posterior in (nearly_separable, two_clumps)
+        for test in TESTS
+        for resample in both
+    ]
+    found += [
+        (posterior, test, resample)
+        for posterior in (counts, normal_link, two_columns)
+        for test, resample in once.items()
+    ]
     for posterior, test, resample in dict.fromkeys(found):
         if (posterior, test) == (counts, "firefly"):  # no parabola stays below -exp(z)
             continue
         name = f"{posterior.__name__}, {test}, {'reversible' if resample else 'irreversible'}"
-        yield pytest.param(posterior, test, resample, id=name, marks=() if (posterior, test, resample) in fast else slow)
+        yield pytest.param(
+            posterior,
+            test,
+            resample,
+            id=name,
+            marks=() if (posterior, test, resample) in fast else slow,
+        )
 
 
 @pytest.mark.parametrize(("posterior", "test", "resample_momentum"), list(combinations()))
 def test_exact_draws_stay_exact(posterior, test, resample_momentum, request):
     case = posterior()
     is_slow = request.node.get_closest_marker("slow") is not None
-    found = moved(case.density, sampler_of(case, TESTS[test](case.center), resample_momentum), 40_000 if is_slow else 10_000)
+    found = moved(
+        case.density,
+        sampler_of(case, TESTS[test](case.center), resample_momentum),
+        40_000 if is_slow else 10_000,
+    )
     assert 0.05 < float(found.info.is_accepted.mean()) < 0.95
     assert max(jax.tree.leaves(jax.tree.map(np.max, found.info.broken_bound)), default=-1) == -1
     if test.endswith("all data"):
-        assert 0.05 < float(jnp.mean(found.info.num_energy_examples == case.target.num_examples)) < 0.95
+        assert (
+            0.05
+            < float(jnp.mean(found.info.num_energy_examples == case.target.num_examples))
+            < 0.95
+        )
     assert found.change < 1.0
     assert found.error < 1.0
 
@@ -78,13 +126,29 @@ def test_exact_draws_stay_exact(posterior, test, resample_momentum, request):
 def test_exact_draws_stay_exact_where_less_than_one_arrival_is_expected(order, resample_momentum):
     """The test is then scalable MH, without a ratio; wrong numbers are seen there too."""
     case = few_and_agreed()
-    sampler = sampler_of(case, tuna(order)(case.center), resample_momentum, step_size=0.7 if order == 2 else 0.3)
+    sampler = sampler_of(
+        case, tuna(order)(case.center), resample_momentum, step_size=0.7 if order == 2 else 0.3
+    )
     found = moved(case.density, sampler, 40_000)
     assert 0.1 < float(found.info.num_energy_examples.mean()) < 0.7
     assert found.worst < 1.0
-    assert moved(case.density, dataclasses.replace(sampler, acceptance=halve_the_rate(sampler.acceptance)), 40_000).worst > PLANTED
+    assert (
+        moved(
+            case.density,
+            dataclasses.replace(sampler, acceptance=halve_the_rate(sampler.acceptance)),
+            40_000,
+        ).worst
+        > PLANTED
+    )
     if order == 2:
-        assert moved(case.density, dataclasses.replace(sampler, acceptance=halve_the_bounds(sampler.acceptance)), 40_000).worst > PLANTED
+        assert (
+            moved(
+                case.density,
+                dataclasses.replace(sampler, acceptance=halve_the_bounds(sampler.acceptance)),
+                40_000,
+            ).worst
+            > PLANTED
+        )
 
 
 def changed(posterior, test, change, resample_momentum=True):
@@ -126,7 +190,9 @@ class FollowingReference(TunaTest):
     def decide(self, target, draws, memory, proposed, work):
         _, *sums = derivatives_at(target, memory.position, 2)
         there = dataclasses.replace(self, reference=Reference(memory.position, *sums))
-        decision = TunaTest.decide(there, target, draws, there.remember(target, memory.position), proposed, work)
+        decision = TunaTest.decide(
+            there, target, draws, there.remember(target, memory.position), proposed, work
+        )
         return decision._replace(memory=self.remember(target, proposed))
 
 
@@ -177,7 +243,10 @@ def test_a_test_whose_reference_moves_is_seen(resample_momentum):
     sampler = sampler_of(case, tuna(1, noise=1e3)(case.center), resample_momentum)
     assert moved(case.density, sampler, 120_000).worst < 1.0
     broken = as_another(FollowingReference)(sampler.acceptance)
-    assert moved(case.density, dataclasses.replace(sampler, acceptance=broken), 120_000).worst > PLANTED
+    assert (
+        moved(case.density, dataclasses.replace(sampler, acceptance=broken), 120_000).worst
+        > PLANTED
+    )
 
 
 @slow
@@ -189,12 +258,21 @@ def test_firefly_with_wrong_numbers_is_seen(change):
 
 @trees.record(static=("num_steps", "resample_momentum", "jitter"))
 class FollowingGradient(Sampler):
-    """The control variates' reference is where the trajectory starts, with all sums over the data as they are there."""
+    """The control variates' reference is where the trajectory starts, with all sums over the data
+    as they are there.
+    """
 
     def advance(self, state, randomness, rows=None):
         _, *sums = derivatives_at(self.target, state.position, 2)
         gradient = dataclasses.replace(self.gradient, reference=Reference(state.position, *sums))
-        moving = Sampler(self.target, self.proposal, gradient, self.acceptance, self.num_steps, self.resample_momentum)
+        moving = Sampler(
+            self.target,
+            self.proposal,
+            gradient,
+            self.acceptance,
+            self.num_steps,
+            self.resample_momentum,
+        )
         return moving.advance(state, randomness, rows)
 
 
@@ -214,14 +292,25 @@ class FollowingCenter(Rotation):
 
     def step(self, phase, noise, gradient):
         center = 0.3 * self.center + 0.7 * phase.position
-        return Rotation(self.step_size, self.mass, center, self.friction).step(phase, noise, gradient)
+        return Rotation(self.step_size, self.mass, center, self.friction).step(
+            phase, noise, gradient
+        )
 
 
 def turning(case, test, resample_momentum, kind=Rotation, step_size=None):
     """Turns about the reference, kicked by control variates of two examples."""
-    proposal = kind(step_size or case.step_size, as_mass(1.0), jnp.asarray(case.center), friction=0.3)
+    proposal = kind(
+        step_size or case.step_size, as_mass(1.0), jnp.asarray(case.center), friction=0.3
+    )
     gradient = gradients.control_variate(2, 2, case.center)
-    return amagold.amortized(case.target, proposal, 2, gradient, TESTS[test](None if "tuna" in test else case.center), resample_momentum)
+    return amagold.amortized(
+        case.target,
+        proposal,
+        2,
+        gradient,
+        TESTS[test](None if "tuna" in test else case.center),
+        resample_momentum,
+    )
 
 
 @slow
@@ -239,6 +328,9 @@ def test_turns_leave_exact_draws_exact(posterior, test, resample_momentum):
 @pytest.mark.parametrize("resample_momentum", [True, False], ids=["reversible", "irreversible"])
 def test_a_turn_whose_center_moves_is_seen(resample_momentum):
     case = nearly_separable()
-    found = [moved(case.density, turning(case, "full", resample_momentum, kind, 2.0), 40_000).worst for kind in (Rotation, FollowingCenter)]
+    found = [
+        moved(case.density, turning(case, "full", resample_momentum, kind, 2.0), 40_000).worst
+        for kind in (Rotation, FollowingCenter)
+    ]
     assert found[0] < 1.0
     assert found[1] > PLANTED

@@ -1,4 +1,6 @@
-"""Runs whose cost does not grow with the data: the plan chooses them where they pay, says so, and they can be interrupted."""
+"""Runs whose cost does not grow with the data: the plan chooses them where they pay, says so, and
+they can be interrupted.
+"""
 
 import itertools
 
@@ -28,7 +30,10 @@ def without_bounds(num_examples):
     X, y = table(num_examples)
     log_likelihood = lambda at, row: jax.nn.log_sigmoid(row[1] * jnp.dot(row[0], at))  # noqa: E731
     return amagold.Posterior(
-        log_likelihood, lambda at: -0.5 * jnp.sum(at**2), (X, np.where(y, 1.0, -1.0).astype(np.float32)), init=np.zeros(3, np.float32)
+        log_likelihood,
+        lambda at: -0.5 * jnp.sum(at**2),
+        (X, np.where(y, 1.0, -1.0).astype(np.float32)),
+        init=np.zeros(3, np.float32),
     )
 
 
@@ -41,7 +46,12 @@ def planned(target, num_chains=4):
 
 def test_with_bounds_a_few_examples_decide():
     plan = planned(amagold.models.logistic(*table(100_000), prior_scale=1.0))
-    assert (plan.gradient, plan.order, plan.test, plan.mass) == ("control variate", 2, "tuna", "dense")
+    assert (plan.gradient, plan.order, plan.test, plan.mass) == (
+        "control variate",
+        2,
+        "tuna",
+        "dense",
+    )
     assert plan.test_examples < 10
     assert plan.slow_down < 0.1
     assert "however many there are in all" in str(plan)
@@ -75,10 +85,14 @@ def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
     whole = amagold.sample(target, **settings)
     assert whole.plan.test == "tuna"
     assert whole.plan.integrator == "rotation"
-    assert float(whole.sample_stats["acceptance_rate"].mean()) > whole.plan.predicted_acceptance - 0.05
+    assert (
+        float(whole.sample_stats["acceptance_rate"].mean()) > whole.plan.predicted_acceptance - 0.05
+    )
     asked = itertools.count()
     with monkeypatch.context() as patch:
-        patch.setattr(Stopper, "reason", property(lambda stopper: "interrupted" if next(asked) > 8 else None))
+        patch.setattr(
+            Stopper, "reason", property(lambda stopper: "interrupted" if next(asked) > 8 else None)
+        )
         part = amagold.sample(target, **settings, store=tmp_path / "run.zarr")
     assert part.is_partial
     assert 0 < part.posterior.sizes["draw"] < 240

@@ -10,7 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 import pandas
 import pytest
-from regressions import CLASSES, COUNTS, KNOWN, MAKERS, MOVED, NUMBERS, SIGNS, X, on_users_scale, random_position, wanted_log_likelihoods
+from regressions import (
+    CLASSES,
+    COUNTS,
+    KNOWN,
+    MAKERS,
+    MOVED,
+    NUMBERS,
+    SIGNS,
+    X,
+    on_users_scale,
+    random_position,
+    wanted_log_likelihoods,
+)
 from scipy import optimize, special, stats
 
 import amagold
@@ -27,7 +39,9 @@ DATES = np.datetime64("2020-01-01") + np.arange(60)[:, None]
 
 
 def default_widths(name):
-    """(w, center, scale) of the priors scaled by the data, and log of the outcomes' spread, as docs/models.md has them."""
+    """(w, center, scale) of the priors scaled by the data, and log of the outcomes' spread, as
+    docs/models.md has them.
+    """
     if name.startswith("linear"):
         return 2.5 * NUMBERS.std(), NUMBERS.mean(), 2.5 * NUMBERS.std(), np.log(NUMBERS.std())
     if name.startswith("robust"):
@@ -55,7 +69,11 @@ def wanted_log_prior(name, table, reported, prior_scale, is_on_columns):
     if is_on_columns:
         intercept = intercept + table.mean(axis=0, dtype=np.float64) @ slopes
         slopes = (slopes.T * table.std(axis=0, dtype=np.float64)).T
-    return stats.norm.logpdf(intercept, center, scale).sum() + stats.norm.logpdf(slopes, 0.0, width).sum() + noise
+    return (
+        stats.norm.logpdf(intercept, center, scale).sum()
+        + stats.norm.logpdf(slopes, 0.0, width).sum()
+        + noise
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,14 +93,23 @@ def test_densities_are_scipys(name, table, standardize, prior_scale):
         reported = on_users_scale(target, position)
         coefficients, noise_scale = reported, 0.7
         if isinstance(reported, dict):
-            coefficients, noise_scale = reported["coefficients"], math.exp(reported["log_noise_scale"])
-        wanted.append(wanted_log_likelihoods(name, rows @ np.asarray(coefficients, np.float64), noise_scale))
-        of_prior = wanted_log_prior(name, table, reported, prior_scale, prior_scale is None or bool(standardize))
+            coefficients, noise_scale = (
+                reported["coefficients"],
+                math.exp(reported["log_noise_scale"]),
+            )
+        wanted.append(
+            wanted_log_likelihoods(name, rows @ np.asarray(coefficients, np.float64), noise_scale)
+        )
+        of_prior = wanted_log_prior(
+            name, table, reported, prior_scale, prior_scale is None or bool(standardize)
+        )
         priors.append((float(target.log_prior(position)), of_prior))
     # constants that know nothing of the position may be left out, so differences are compared
     found, wanted, priors = np.array(found), np.array(wanted), np.array(priors)
     np.testing.assert_allclose(found[1:] - found[0], wanted[1:] - wanted[0], rtol=2e-5, atol=2e-5)
-    np.testing.assert_allclose(priors[1:, 0] - priors[0, 0], priors[1:, 1] - priors[0, 1], rtol=2e-5)
+    np.testing.assert_allclose(
+        priors[1:, 0] - priors[0, 0], priors[1:, 1] - priors[0, 1], rtol=2e-5
+    )
     if name in ("logistic", "probit", "softmax"):
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
 
@@ -90,11 +117,23 @@ def test_densities_are_scipys(name, table, standardize, prior_scale):
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_way_to_the_users_scale_and_back(name):
     target = MAKERS[name](MOVED)
-    positions = jax.tree.map(lambda leaf: np.random.default_rng(0).normal(size=(3, 2, *leaf.shape)), target.init)
+    positions = jax.tree.map(
+        lambda leaf: np.random.default_rng(0).normal(size=(3, 2, *leaf.shape)), target.init
+    )
     again = target.transform.inverse(target.transform(positions))
-    jax.tree.map(lambda before, after: np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9), positions, again)
-    traced = jax.jit(jax.vmap(jax.vmap(lambda transform, at: transform(at), (None, 0)), (None, 0)))(target.transform, positions)
-    jax.tree.map(lambda here, there: np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-3), target.transform(positions), traced)
+    jax.tree.map(
+        lambda before, after: np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9),
+        positions,
+        again,
+    )
+    traced = jax.jit(jax.vmap(jax.vmap(lambda transform, at: transform(at), (None, 0)), (None, 0)))(
+        target.transform, positions
+    )
+    jax.tree.map(
+        lambda here, there: np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-3),
+        target.transform(positions),
+        traced,
+    )
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -112,15 +151,22 @@ def test_gradients_are_finite_at_extreme_predictors(name):
 
 
 def test_large_counts_keep_their_precision():
-    count, z = 1_000_000.0, np.float32(math.log(1e6)) + np.linspace(-0.01, 0.01, 101).astype(np.float32)
+    count, z = (
+        1_000_000.0,
+        np.float32(math.log(1e6)) + np.linspace(-0.01, 0.01, 101).astype(np.float32),
+    )
     outcome = models.poisson(X, COUNTS).bounds.outcome
     found = jax.vmap(lambda z: outcome(z, CountExample(jnp.zeros(1), jnp.float32(count))))(z)
     above = z.astype(np.float64) - math.log(count)
-    np.testing.assert_allclose(found, count * (above - np.expm1(above)), atol=0.02)  # y z - exp(z) itself is right to 1 only
+    np.testing.assert_allclose(
+        found, count * (above - np.expm1(above)), atol=0.02
+    )  # y z - exp(z) itself is right to 1 only
 
 
 def test_coefficients_stay_on_the_users_scale():
-    """Columns from thousandths to thousands, far from zero: the mode of the standardised model is the maximum likelihood estimate."""
+    """Columns from thousandths to thousands, far from zero: the mode of the standardised model is
+    the maximum likelihood estimate.
+    """
     generator = np.random.default_rng(3)
     scales = np.array([1e-3, 1.0, 1e3])
     raw = scales * (generator.normal(size=(4000, 3)) + np.array([30.0, -20.0, 10.0]))
@@ -141,14 +187,22 @@ def test_coefficients_stay_on_the_users_scale():
     target = models.logistic(raw, y, prior_scale=100.0, standardize=True)
     found = find_mode(target, target.init)
     assert np.abs((on_users_scale(target, found.position) - wanted) / spread).max() < 0.1
-    total = np.asarray(target.log_likelihoods(target.transform.inverse(wanted).astype(np.float32), target.data), np.float64).sum()
+    total = np.asarray(
+        target.log_likelihoods(target.transform.inverse(wanted).astype(np.float32), target.data),
+        np.float64,
+    ).sum()
     assert abs(total - special.log_expit(sign * (rows @ wanted)).sum()) < 0.01
 
 
 def test_nothing_is_centred_without_an_intercept():
     target = models.linear(X + 5.0, NUMBERS, intercept=False, noise_scale=1.0, standardize=True)
-    np.testing.assert_allclose(np.mean(np.asarray(target.data.predictors) ** 2, axis=0), 1.0, rtol=1e-5)
-    z = target.bounds.predictor(target.transform.inverse(np.array([1.0, 2.0])), jax.tree.map(lambda leaf: leaf[0], target.data))
+    np.testing.assert_allclose(
+        np.mean(np.asarray(target.data.predictors) ** 2, axis=0), 1.0, rtol=1e-5
+    )
+    z = target.bounds.predictor(
+        target.transform.inverse(np.array([1.0, 2.0])),
+        jax.tree.map(lambda leaf: leaf[0], target.data),
+    )
     np.testing.assert_allclose(z, (X[0] + 5.0) @ np.array([1.0, 2.0]), rtol=1e-6)
 
 
@@ -169,8 +223,13 @@ def test_other_numbers_do_not_compile_again(name, standardize):
     assert len(traces) == 1
     assert found[0] == found[1]
     given = [MAKERS[name](X, prior_scale=scale, standardize=standardize) for scale in (1.0, 3.0)]
-    assert len({float(total(target, jax.tree.map(jnp.ones_like, target.init))) for target in given}) == 2
-    assert len(traces) <= 2  # a given prior speaks of another intercept, and is another program once
+    assert (
+        len({float(total(target, jax.tree.map(jnp.ones_like, target.init))) for target in given})
+        == 2
+    )
+    assert (
+        len(traces) <= 2
+    )  # a given prior speaks of another intercept, and is another program once
 
 
 def test_work_on_the_position_is_not_repeated_for_every_example():
@@ -181,12 +240,21 @@ def test_work_on_the_position_is_not_repeated_for_every_example():
         for equation in jaxpr.eqns:
             inner = [value.jaxpr for value in equation.params.values() if hasattr(value, "jaxpr")]
             yield from (shape for each in inner for shape in outputs(each))
-            yield from [(equation.primitive.name, out.aval.shape) for out in equation.outvars if not inner]
+            yield from [
+                (equation.primitive.name, out.aval.shape) for out in equation.outvars if not inner
+            ]
 
-    assert {name for name, shape in outputs(program.jaxpr) if 60 in shape} <= {"dot_general", "transpose"}
+    assert {name for name, shape in outputs(program.jaxpr) if 60 in shape} <= {
+        "dot_general",
+        "transpose",
+    }
 
 
-@pytest.mark.parametrize(("table", "settings"), [(X, {"prior_scale": 1.5}), (X, {}), (MOVED, {})], ids=["given", "default", "moved"])
+@pytest.mark.parametrize(
+    ("table", "settings"),
+    [(X, {"prior_scale": 1.5}), (X, {}), (MOVED, {})],
+    ids=["given", "default", "moved"],
+)
 @pytest.mark.parametrize("name", MAKERS)
 def test_recipes_build_the_same_model(name, table, settings, tmp_path):
     target = MAKERS[name](table, **settings)
@@ -194,7 +262,9 @@ def test_recipes_build_the_same_model(name, table, settings, tmp_path):
     (tmp_path / PRIVATE).mkdir()
     save_recipe(tmp_path, target)
     for again in (build_again(json.loads(json.dumps(settings)), arrays), load_recipe(tmp_path)):
-        assert jax.tree.structure(again) == jax.tree.structure(target)  # all functions, bounds and the form of the position
+        assert jax.tree.structure(again) == jax.tree.structure(
+            target
+        )  # all functions, bounds and the form of the position
         jax.tree.map(np.testing.assert_array_equal, again, target)
         assert again.notes == target.notes
 
@@ -202,9 +272,17 @@ def test_recipes_build_the_same_model(name, table, settings, tmp_path):
 def test_recipes_of_others():
     target = models.logistic(X, SIGNS, prior_scale=2.0)
     assert recipe_of(target)[0]["model"] == "logistic"
-    assert recipe_of(amagold.Posterior(target.log_likelihood, lambda position: 0.0, target.data)) is None
-    assert recipe_of(amagold.Posterior(lambda position, example: 0.0, target.log_prior, target.data)) is None
-    assert recipe_of(amagold.Posterior(target.log_likelihood, target.log_prior, target.data)) is None, "without its bounds it is another"
+    assert (
+        recipe_of(amagold.Posterior(target.log_likelihood, lambda position: 0.0, target.data))
+        is None
+    )
+    assert (
+        recipe_of(amagold.Posterior(lambda position, example: 0.0, target.log_prior, target.data))
+        is None
+    )
+    assert (
+        recipe_of(amagold.Posterior(target.log_likelihood, target.log_prior, target.data)) is None
+    ), "without its bounds it is another"
     with pytest.raises(ValueError, match="must be one of this library's"):
         build_again({"model": "cubic"}, {})
 
@@ -216,45 +294,114 @@ def test_recipes_of_others():
         (lambda: models.poisson(np.array([["a"], ["b"]]), [0, 1]), "X must hold numbers"),
         (lambda: models.linear(np.full((3, 1), np.nan), [1, 2, 3]), "X must be finite, got 3"),
         (lambda: models.linear(np.ones((0, 2)), []), "X must have at least one row"),
-        (lambda: models.linear(np.ones((3, 0)), [1, 2, 3], intercept=False), "X must have at least one column"),
         (
-            lambda: models.linear(np.column_stack([X, np.full(60, 0.1)]), NUMBERS, standardize=True),
+            lambda: models.linear(np.ones((3, 0)), [1, 2, 3], intercept=False),
+            "X must have at least one column",
+        ),
+        (
+            lambda: models.linear(
+                np.column_stack([X, np.full(60, 0.1)]), NUMBERS, standardize=True
+            ),
             r"column 2 .* stays at 0.1; drop it, the int",
         ),
-        (lambda: models.linear(np.zeros((60, 1)), NUMBERS, intercept=False, standardize=True), "column 0 .* stays at 0; drop it$"),
-        (lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, standardize=False), "column 1 .* subtract a round number from it"),
-        (lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, intercept=False), "column 1 .* add an intercept"),
-        (lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, prior_scale=1.0), "column 1 .* prior_scale would speak of an intercept"),
-        (lambda: models.linear(X, NUMBERS + 1e8, standardize=False), "y must have a mean within 4096 standard deviations of zero"),
-        (lambda: models.linear(X, NUMBERS, standardize="yes"), "standardize must be True, False or None"),
-        (lambda: models.linear(np.ma.masked_greater(X, 1.0), NUMBERS), "X must have no masked values, got"),
-        (lambda: models.linear(X, np.ma.masked_greater(NUMBERS, 1.0)), "y must have no masked values, got"),
-        (lambda: models.linear(DATES, NUMBERS), r"X must hold numbers, got times \(datetime64\[D\]\); turn them into numbers"),
+        (
+            lambda: models.linear(np.zeros((60, 1)), NUMBERS, intercept=False, standardize=True),
+            "column 0 .* stays at 0; drop it$",
+        ),
+        (
+            lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, standardize=False),
+            "column 1 .* subtract a round number from it",
+        ),
+        (
+            lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, intercept=False),
+            "column 1 .* add an intercept",
+        ),
+        (
+            lambda: models.linear(np.add(X, [0.0, 1e5]), NUMBERS, prior_scale=1.0),
+            "column 1 .* prior_scale would speak of an intercept",
+        ),
+        (
+            lambda: models.linear(X, NUMBERS + 1e8, standardize=False),
+            "y must have a mean within 4096 standard deviations of zero",
+        ),
+        (
+            lambda: models.linear(X, NUMBERS, standardize="yes"),
+            "standardize must be True, False or None",
+        ),
+        (
+            lambda: models.linear(np.ma.masked_greater(X, 1.0), NUMBERS),
+            "X must have no masked values, got",
+        ),
+        (
+            lambda: models.linear(X, np.ma.masked_greater(NUMBERS, 1.0)),
+            "y must have no masked values, got",
+        ),
+        (
+            lambda: models.linear(DATES, NUMBERS),
+            r"X must hold numbers, got times \(datetime64\[D\]\); turn them into numbers",
+        ),
         (lambda: models.linear(X, DATES[:, 0]), r"y must hold numbers, got times"),
         (
             lambda: models.linear(pandas.DataFrame({"a": X[:, 0], "when": DATES[:, 0]}), NUMBERS),
             "X's column 'when' must hold numbers, got Timestamp",
         ),
-        (lambda: models.linear(pandas.DataFrame({"a": [1, None] * 30}, dtype="Int64"), NUMBERS), "30"),  # NaN or missing, by its version
-        (lambda: models.linear(X, pandas.Series([1.5, None] * 30, dtype="Float64")), "y must .*; drop or impute"),
-        (lambda: models.linear(X, np.array([1.5, None] * 30)), "y must have no missing values, got 30"),
-        (lambda: models.linear([[1.0, 2.0], [3.0]], [0.0, 1.0]), "X must be an array of numbers .*; give rows of one length"),
-        (lambda: models.linear(X, NUMBERS[:5]), "y must have one outcome for each of the 60 rows of X, got shape"),
-        (lambda: models.linear(X, np.where(SIGNS, np.inf, 0.0)), r"y must hold finite numbers, got \[inf\]"),
-        (lambda: models.linear(X, NUMBERS, noise_scale=0.0), "noise_scale must be a finite number above 0"),
-        (lambda: models.linear(X, NUMBERS, prior_scale=-1.0), "prior_scale must be a finite number above 0"),
-        (lambda: models.robust(X, NUMBERS, degrees_of_freedom=0.0), "degrees_of_freedom must be a finite number above 0"),
+        (
+            lambda: models.linear(pandas.DataFrame({"a": [1, None] * 30}, dtype="Int64"), NUMBERS),
+            "30",
+        ),  # NaN or missing, by its version
+        (
+            lambda: models.linear(X, pandas.Series([1.5, None] * 30, dtype="Float64")),
+            "y must .*; drop or impute",
+        ),
+        (
+            lambda: models.linear(X, np.array([1.5, None] * 30)),
+            "y must have no missing values, got 30",
+        ),
+        (
+            lambda: models.linear([[1.0, 2.0], [3.0]], [0.0, 1.0]),
+            "X must be an array of numbers .*; give rows of one length",
+        ),
+        (
+            lambda: models.linear(X, NUMBERS[:5]),
+            "y must have one outcome for each of the 60 rows of X, got shape",
+        ),
+        (
+            lambda: models.linear(X, np.where(SIGNS, np.inf, 0.0)),
+            r"y must hold finite numbers, got \[inf\]",
+        ),
+        (
+            lambda: models.linear(X, NUMBERS, noise_scale=0.0),
+            "noise_scale must be a finite number above 0",
+        ),
+        (
+            lambda: models.linear(X, NUMBERS, prior_scale=-1.0),
+            "prior_scale must be a finite number above 0",
+        ),
+        (
+            lambda: models.robust(X, NUMBERS, degrees_of_freedom=0.0),
+            "degrees_of_freedom must be a finite number above 0",
+        ),
         (lambda: models.probit(X, CLASSES), "y must hold 0 and 1"),
-        (lambda: models.probit(X, np.where(SIGNS, "yes", "no")), "y must hold 0 and 1 .*'no', 'yes'"),
+        (
+            lambda: models.probit(X, np.where(SIGNS, "yes", "no")),
+            "y must hold 0 and 1 .*'no', 'yes'",
+        ),
         (lambda: models.softmax(X, NUMBERS), "y must hold classes as whole numbers from 0"),
         (lambda: models.softmax(X, CLASSES - 1), "y must hold classes as whole numbers from 0"),
         (
             lambda: models.softmax(X, CLASSES + 1),
-            r"y must hold every class from 0 to 4, but no 0 is among its \[1, 2, 3, 4\]; number them with .* or give num_classes=5",
+            r"y must hold every class from 0 to 4, but no 0 is among its \[1, 2, 3, 4\]; number "
+            r"them with .* or give num_classes=5",
         ),
         (lambda: models.softmax(X, 2 * CLASSES), r"but no 1 is among its \[0, 2, 4, 6\]"),
-        (lambda: models.softmax(X, CLASSES, num_classes=3), "num_classes must be at least 4, because y holds the class 3"),
-        (lambda: models.softmax(X, np.zeros(60, int)), "num_classes must be a whole number of at least 2"),
+        (
+            lambda: models.softmax(X, CLASSES, num_classes=3),
+            "num_classes must be at least 4, because y holds the class 3",
+        ),
+        (
+            lambda: models.softmax(X, np.zeros(60, int)),
+            "num_classes must be a whole number of at least 2",
+        ),
         (lambda: models.poisson(X, NUMBERS), "y must hold counts, whole numbers from 0"),
         (lambda: models.poisson(X, -COUNTS), "y must hold counts, whole numbers from 0"),
     ],
@@ -267,7 +414,11 @@ def test_bad_tables(build, sentence):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")  # a few draws only
 def test_examples_in_the_document_run(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (Path(__file__).parent.parent / "docs" / "models.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```",
+        (Path(__file__).parent.parent / "docs" / "models.md").read_text(),
+        flags=re.DOTALL,
+    )
     names = {}
     for block in blocks:
         exec(compile(block, "models.md", "exec"), names)
@@ -279,7 +430,9 @@ def test_odd_but_right_tables():
     assert models.softmax(X, CLASSES.astype(float), num_classes=6).init.shape == (3, 6)
     assert models.logistic(X > 0, np.where(SIGNS, 1, -1).astype(object)).init.shape == (3,)
     assert models.poisson(np.ones((60, 0)), COUNTS, standardize=True).init.shape == (1,)
-    constant = models.linear(np.column_stack([np.ones(60), X]), NUMBERS, intercept=False, standardize=True)
+    constant = models.linear(
+        np.column_stack([np.ones(60), X]), NUMBERS, intercept=False, standardize=True
+    )
     np.testing.assert_array_equal(constant.data.predictors[:, 0], 1.0)
     table = X.copy()
     target = models.linear(table, NUMBERS, intercept=False)
@@ -290,5 +443,11 @@ def test_odd_but_right_tables():
 
 def test_the_words_of_a_prior_are_no_format_string():
     hostile = "{0.__class__} {0:99999999999d} {9:.4g} and {1:.4g}"
-    prior = CoefficientPrior(center=jnp.zeros(1), scale=jnp.ones(1), offsets=None, figures=jnp.array([1.0, 2.5]), words=hostile)
+    prior = CoefficientPrior(
+        center=jnp.zeros(1),
+        scale=jnp.ones(1),
+        offsets=None,
+        figures=jnp.array([1.0, 2.5]),
+        words=hostile,
+    )
     assert prior.sentences() == ("{0.__class__} {0:99999999999d} {9:.4g} and 2.5",)

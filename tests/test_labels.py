@@ -22,20 +22,36 @@ CENTER = jnp.zeros(2)
 @pytest.mark.parametrize(
     ("proposal", "settings", "sentence"),
     [
-        (Euler(0.1, 0.3, UNIT), {}, "proposal must be reversible or skew-reversible for a test to follow, got Euler"),
-        (Euler(0.1, 0.3, UNIT), {"resample_momentum": False}, "proposal must be reversible or skew-reversible"),
+        (
+            Euler(0.1, 0.3, UNIT),
+            {},
+            "proposal must be reversible or skew-reversible for a test to follow, got Euler",
+        ),
+        (
+            Euler(0.1, 0.3, UNIT),
+            {"resample_momentum": False},
+            "proposal must be reversible or skew-reversible",
+        ),
         (
             Leapfrog(0.1, 0.0, UNIT),
             {"resample_momentum": False},
             "friction must be positive with resample_momentum=False, got none in Leapfrog",
         ),
-        (Leapfrog(0.1, jnp.float32(0.0), UNIT), {"resample_momentum": False}, "friction must be positive"),
+        (
+            Leapfrog(0.1, jnp.float32(0.0), UNIT),
+            {"resample_momentum": False},
+            "friction must be positive",
+        ),
         (
             Rotation(0.5, UNIT, CENTER),
             {"resample_momentum": False},
             "friction must be positive with resample_momentum=False, got none in Rotation",
         ),
-        (Rotation(0.5, UNIT, CENTER, 0.0), {"resample_momentum": False}, "friction must be positive"),
+        (
+            Rotation(0.5, UNIT, CENTER, 0.0),
+            {"resample_momentum": False},
+            "friction must be positive",
+        ),
     ],
 )
 def test_wrong_combinations_are_refused(proposal, settings, sentence):
@@ -88,7 +104,10 @@ class Walk(Silent):
 
 
 def test_a_step_of_ones_own_says_what_it_is():
-    with pytest.raises(ValueError, match="proposal must say what its work accounts for, but the symmetry of Silent is None"):
+    with pytest.raises(
+        ValueError,
+        match="proposal must say what its work accounts for, but the symmetry of Silent is None",
+    ):
         amagold.amortized(TARGET, Silent(), 3)
     sampler = amagold.amortized(TARGET, Walk(), 3)
     _, info = sampler.step(jax.random.key(0), sampler.init(np.zeros(2)))
@@ -100,6 +119,9 @@ def test_what_the_refusal_prevents():
     honest = amagold.amortized(TARGET, Leapfrog(1.0, 0.3, UNIT), 2)
     wrong = dataclasses.replace(honest, proposal=Euler(jnp.float32(1.0), jnp.float32(0.3), UNIT))
     starts = jax.random.normal(jax.random.key(0), (500, 2))
-    variances = [np.var(amagold.run_chains(each, jax.random.key(1), starts, 40).position) for each in (honest, wrong)]
+    variances = [
+        np.var(amagold.run_chains(each, jax.random.key(1), starts, 40).position)
+        for each in (honest, wrong)
+    ]
     assert abs(variances[0] - 1.0) < 0.05
     assert abs(variances[1] - 1.0) > 0.2

@@ -1,4 +1,6 @@
-"""The network's posterior: its log likelihood by hand, its start, bad input, and that a chain over its weights learns."""
+"""The network's posterior: its log likelihood by hand, its start, bad input, and that a chain over
+its weights learns.
+"""
 
 import jax
 import numpy as np
@@ -19,7 +21,9 @@ def test_log_likelihood_by_hand():
     hidden = np.maximum(0.0, hidden @ second["weights"] + second["biases"])
     scores = hidden @ last["weights"] + last["biases"]
     expected = scores[np.arange(12), y] - np.log(np.exp(scores).sum(axis=1))
-    np.testing.assert_allclose(target.log_likelihoods(target.init, target.data), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        target.log_likelihoods(target.init, target.data), expected, rtol=1e-5
+    )
     np.testing.assert_allclose(logits(target.init, X), scores, rtol=1e-4, atol=1e-6)
     one = jax.tree.map(lambda leaf: leaf[3], target.data)
     np.testing.assert_allclose(log_likelihood(target.init, one), expected[3], rtol=1e-5)
@@ -35,8 +39,13 @@ def test_form_and_start():
     target = network(X, y, hidden=(5, 6), num_classes=7)
     shapes = [layer["weights"].shape for layer in target.init]
     assert shapes == [(3, 5), (5, 6), (6, 7)]
-    assert all(np.abs(layer["weights"]).max() <= layer["weights"].shape[0] ** -0.5 for layer in target.init)
-    again, other = network(X, y, hidden=(5, 6), num_classes=7), network(X, y, hidden=(5, 6), num_classes=7, seed=1)
+    assert all(
+        np.abs(layer["weights"]).max() <= layer["weights"].shape[0] ** -0.5 for layer in target.init
+    )
+    again, other = (
+        network(X, y, hidden=(5, 6), num_classes=7),
+        network(X, y, hidden=(5, 6), num_classes=7, seed=1),
+    )
     assert np.array_equal(again.init[0]["weights"], target.init[0]["weights"])
     assert not np.array_equal(other.init[0]["weights"], target.init[0]["weights"])
 
@@ -59,14 +68,33 @@ def test_a_chain_learns():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"X": np.ones((12, 2, 2))}, r"X must have a row per example .* got shape \(12, 2, 2\); flatten"),
-        ({"y": y[:5]}, r"y must have one class for each of the 12 rows of X, got shape \(5,\); give"),
-        ({"y": y.astype(float)}, "y must hold classes as whole numbers from 0, got float64 .*; number the classes"),
-        ({"y": y - 1}, "y must hold classes as whole numbers from 0, got int64 from -1; number the classes"),
+        (
+            {"X": np.ones((12, 2, 2))},
+            r"X must have a row per example .* got shape \(12, 2, 2\); flatten",
+        ),
+        (
+            {"y": y[:5]},
+            r"y must have one class for each of the 12 rows of X, got shape \(5,\); give",
+        ),
+        (
+            {"y": y.astype(float)},
+            "y must hold classes as whole numbers from 0, got float64 .*; number the classes",
+        ),
+        (
+            {"y": y - 1},
+            "y must hold classes as whole numbers from 0, got int64 from -1; number the classes",
+        ),
         ({"hidden": (5, 0)}, r"hidden\[1\] must be a whole number of at least 1, got 0; give"),
-        ({"hidden": 5}, r"hidden must be the widths of the hidden layers, got 5; for one layer write hidden=\(5,\)"),
+        (
+            {"hidden": 5},
+            r"hidden must be the widths of the hidden layers, got 5; for one layer write "
+            r"hidden=\(5,\)",
+        ),
         ({"prior_scale": 0.0}, "prior_scale must be a finite number above 0, got 0; give"),
-        ({"num_classes": 3}, "num_classes must be at least 4, because y holds the class 3, got 3; raise it"),
+        (
+            {"num_classes": 3},
+            "num_classes must be at least 4, because y holds the class 3, got 3; raise it",
+        ),
         ({"y": np.zeros(12, int)}, "num_classes must be a whole number of at least 2, got 1; give"),
     ],
 )

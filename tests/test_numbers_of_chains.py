@@ -33,7 +33,9 @@ def check(sampler, num_chains, init):
 
 
 def cases(names):
-    """One alone; one on each device; two on each device, which is the default on two cores; five that share one."""
+    """One alone; one on each device; two on each device, which is the default on two cores; five
+    that share one.
+    """
     return [(name, num_chains) for name in names for num_chains in (1, 2, 4, 5)]
 
 
@@ -51,4 +53,10 @@ def test_every_sampler(name, num_chains):
 def test_every_test(name, num_chains):
     target = models.logistic(X, Y)
     gradient = gradients.control_variate(4, center=CENTER)
-    check(amagold.amagold(target, step_size=0.1, num_steps=2, gradient=gradient, acceptance=TESTS[name]), num_chains, CENTER)
+    check(
+        amagold.amagold(
+            target, step_size=0.1, num_steps=2, gradient=gradient, acceptance=TESTS[name]
+        ),
+        num_chains,
+        CENTER,
+    )

@@ -1,4 +1,6 @@
-"""The items on logistic regression, small, and the checks with SGHMC's numbers in AMAGOLD's place."""
+"""The items on logistic regression, small, and the checks with SGHMC's numbers in AMAGOLD's
+place.
+"""
 
 import json
 
@@ -26,7 +28,13 @@ def test_the_credit_data_is_whole():
 def quick_truth(table, num_chains, num_samples, seed):
     """In the place of a long run, whose planning alone takes longer than these tests."""
     del table, seed
-    return {"mean": [0.1] * 14, "sd": [0.2] * 14, "variance": [1e-6] * 14, "draws": num_chains * num_samples, "label": "exact"}
+    return {
+        "mean": [0.1] * 14,
+        "sd": [0.2] * 14,
+        "variance": [1e-6] * 14,
+        "draws": num_chains * num_samples,
+        "label": "exact",
+    }
 
 
 def quick_plan(table, truth, num_chains, num_samples, seed):
@@ -41,7 +49,9 @@ def finished(request, tmp_path, monkeypatch):
     monkeypatch.setattr(logistic, "race_planned", quick_plan)
     item = {"logistic": logistic, "acceptance": acceptance}[request.param].ITEM
     said: list[str] = []
-    numbers = item.compute(item.settings["tiny"], Work(tmp_path, item.name, seed=0, say=said.append))
+    numbers = item.compute(
+        item.settings["tiny"], Work(tmp_path, item.name, seed=0, say=said.append)
+    )
     assert len(said) == len(set(said)) == item.num_parts(item.settings["tiny"])
     return item, numbers, tmp_path
 
@@ -65,7 +75,10 @@ def made_up_numbers():
 
     def sweep(error, noise, rates):
         words = ("error", "spread", "noise", "excess", "widening", "acceptance", "seconds")
-        return [dict(zip(words, (error, noise, noise, error / noise, 1.0, rate, 1.0), strict=True)) for rate in rates]
+        return [
+            dict(zip(words, (error, noise, noise, error / noise, 1.0, rate, 1.0), strict=True))
+            for rate in rates
+        ]
 
     def race(per_draw, floor):
         seconds = [per_draw * 1e4 * count for count in range(1, 21)]
@@ -79,12 +92,19 @@ def made_up_numbers():
         }
 
     costs = {"AMAGOLD": 7e-6, "SGHMC": 4e-6, "HMC": 29e-6, "L2MC": 29e-6}
-    methods = {name: {"sweep": {}, "race": {"heart": race(cost, 0.2 if name == "SGHMC" else 0.0)}} for name, cost in costs.items()}
+    methods = {
+        name: {"sweep": {}, "race": {"heart": race(cost, 0.2 if name == "SGHMC" else 0.0)}}
+        for name, cost in costs.items()
+    }
     methods["AMAGOLD"]["sweep"]["heart"] = sweep(1e-5, 1e-5, (1.0, 0.9, 0.5, 0.0))
     methods["SGHMC"]["sweep"]["heart"] = sweep(1e-4, 1e-5, (1.0, 1.0, 1.0, 1.0))
     methods["tuned HMC"] = {"sweep": {}, "race": {"heart": race(29e-6, 0.0)["0.0001"]}}
     settings = logistic.Settings((1e-6, 1e-3, 5e-3, 7e-2), tables=("heart",))._asdict()
-    return settings | {"races": [{"step_size": 1e-4}], "problems": {"heart": {"widest": 0.25}}, "methods": methods}
+    return settings | {
+        "races": [{"step_size": 1e-4}],
+        "problems": {"heart": {"widest": 0.25}},
+        "methods": methods,
+    }
 
 
 def test_errors_are_compared_where_chains_converge_and_the_test_accepts():

@@ -1,4 +1,6 @@
-"""The network items: their chains are kept and gone on with, their checks can fail, and scores are what they say."""
+"""The network items: their chains are kept and gone on with, their checks can fail, and scores are
+what they say.
+"""
 
 from functools import partial
 
@@ -12,7 +14,15 @@ from amagold.paper import bnn, images, networks, uncertainty
 from amagold.paper.item import UnavailableError, judge
 from amagold.paper.network_settings import TINY
 from amagold.paper.networks import BIASED, EXACT, Chain, Laboratory
-from amagold.paper.predictions import ENTROPIES, SURE, averaged, calibration_error, entropies, log_score, percent_wrong
+from amagold.paper.predictions import (
+    ENTROPIES,
+    SURE,
+    averaged,
+    calibration_error,
+    entropies,
+    log_score,
+    percent_wrong,
+)
 from amagold.paper.work import Work
 
 PLACES = [Chain(EXACT, decay, rate).place for decay in (5e-6, 0.01) for rate in (0.0005, 0.001)]
@@ -26,12 +36,18 @@ def table_of(exact, biased):
 
     methods = {EXACT: exact, BIASED: biased}
     return {
-        "methods": {name: {place: [chain(error)] for place, error in zip(PLACES, errors, strict=True)} for name, errors in methods.items()}
+        "methods": {
+            name: {place: [chain(error)] for place, error in zip(PLACES, errors, strict=True)}
+            for name, errors in methods.items()
+        }
     }
 
 
 def test_table_as_printed_holds():
-    assert judge(bnn.ITEM, table_of((3.65, 3.63, 3.63, 3.65), (89.95, 89.70, 3.69, 3.77))).word == "holds"
+    assert (
+        judge(bnn.ITEM, table_of((3.65, 3.63, 3.63, 3.65), (89.95, 89.70, 3.69, 3.77))).word
+        == "holds"
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,18 +67,35 @@ def sureness(exact, biased):
     """Numbers of uncertainty with all letters at these entropies."""
 
     def chain(entropy):
-        return {"letters": {"below": (entropy <= ENTROPIES).astype(float).tolist(), "sure_of_draws": 0.9 if entropy < SURE else 0.1}}
+        return {
+            "letters": {
+                "below": (entropy <= ENTROPIES).astype(float).tolist(),
+                "sure_of_draws": 0.9 if entropy < SURE else 0.1,
+            }
+        }
 
     methods = {EXACT: exact, BIASED: biased}
     return {
-        "methods": {name: {place: [chain(value)] for place, value in zip(PLACES, values, strict=True)} for name, values in methods.items()}
+        "methods": {
+            name: {place: [chain(value)] for place, value in zip(PLACES, values, strict=True)}
+            for name, values in methods.items()
+        }
     }
 
 
 def test_uncertainty():
-    assert judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word == "holds"
-    assert judge(uncertainty.ITEM, sureness((1.0, 0.1, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word == "does not hold"
-    assert judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))).word == "does not hold"
+    assert (
+        judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word
+        == "holds"
+    )
+    assert (
+        judge(uncertainty.ITEM, sureness((1.0, 0.1, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word
+        == "does not hold"
+    )
+    assert (
+        judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))).word
+        == "does not hold"
+    )
 
 
 @pytest.mark.slow
@@ -75,7 +108,10 @@ def test_a_chain_is_kept_and_gone_on_with(monkeypatch, tmp_path):
         assert laboratory.run(chain).is_partial
     whole = laboratory.run(chain)
     assert not whole.is_partial
-    assert [path.name for path in sorted(laboratory.folder.iterdir())] == [f"{chain.name}.zarr", "start-repeat0.npz"]
+    assert [path.name for path in sorted(laboratory.folder.iterdir())] == [
+        f"{chain.name}.zarr",
+        "start-repeat0.npz",
+    ]
     again = Laboratory(TINY.problem, train, tmp_path)
     predicted = averaged(whole, laboratory.target, test.X)
     assert np.array_equal(averaged(again.run(chain), again.target, test.X), predicted)

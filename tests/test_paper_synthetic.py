@@ -1,4 +1,6 @@
-"""The paper's figures on densities without data: they run end to end, their divergence is right, and their checks can say no."""
+"""The paper's figures on densities without data: they run end to end, their divergence is right,
+and their checks can say no.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,18 @@ def normal_cells(low: float = -5.0, high: float = 5.0) -> Cells:
 
 def test_divergence_of_a_shifted_normal() -> None:
     """KL(p, q) + KL(q, p) of N(0, 1) and N(0.5, 1) is 0.25."""
-    cells, shifted = normal_cells(), cells_of(lambda at: -0.5 * (at - 0.5) ** 2, (-5.0,), (5.0,), (100,))
+    cells, shifted = (
+        normal_cells(),
+        cells_of(lambda at: -0.5 * (at - 0.5) ** 2, (-5.0,), (5.0,), (100,)),
+    )
     assert cells.symmetric_kl(1e12 * shifted.masses) == pytest.approx(0.25, rel=0.02)
     assert cells.symmetric_kl(1e12 * cells.masses) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_divergence_of_exact_draws_is_cells_over_draws() -> None:
-    """For exact draws n KL is nearly a chi-square with one degree of freedom less than there are cells."""
+    """For exact draws n KL is nearly a chi-square with one degree of freedom less than there are
+    cells.
+    """
     cells = normal_cells()
     draws = np.random.default_rng(0).normal(size=(20_000, 20, 1))
     freedom = cells.is_kept.sum()
@@ -42,14 +49,20 @@ def test_cells_keep_the_axes_apart() -> None:
     """Dist1 with its coordinates exchanged is another density."""
     generator = np.random.default_rng(0)
     second = generator.normal(0.0, 2.0, 100_000)
-    exact = np.stack([second**2 / 4.0 + generator.normal(size=second.size), second], axis=-1)[:, None]
+    exact = np.stack([second**2 / 4.0 + generator.normal(size=second.size), second], axis=-1)[
+        :, None
+    ]
     cells = cells_for("Dist1")
-    assert cells.symmetric_kl(cells.count_draws(exact))[0] == pytest.approx(cells.is_kept.sum() / second.size, rel=0.3)
+    assert cells.symmetric_kl(cells.count_draws(exact))[0] == pytest.approx(
+        cells.is_kept.sum() / second.size, rel=0.3
+    )
     assert cells.symmetric_kl(cells.count_draws(exact[..., ::-1]))[0] > 1.0
 
 
 def test_draws_outside_and_not_a_number_are_counted_outside() -> None:
-    counts = normal_cells(-1.0, 1.0).count_draws(np.array([[0.0], [9.0], [-9.0], [np.nan], [np.inf]]))
+    counts = normal_cells(-1.0, 1.0).count_draws(
+        np.array([[0.0], [9.0], [-9.0], [np.nan], [np.inf]])
+    )
     assert counts.sum() == 5
     assert counts[0, -1] == 4
 
@@ -60,7 +73,15 @@ def test_masses_are_those_of_the_density() -> None:
 
 
 def test_counted_draws_are_all_there() -> None:
-    counts, rate = count_draws(make_sampler("AMAGOLD", "Dist1", 0.15), "Dist1", Work(Path(), "x").key("y"), 1, 400, 200, 200)
+    counts, rate = count_draws(
+        make_sampler("AMAGOLD", "Dist1", 0.15),
+        "Dist1",
+        Work(Path(), "x").key("y"),
+        1,
+        400,
+        200,
+        200,
+    )
     assert counts.sum() == 400
     assert 0.5 < rate < 1.0
 
@@ -84,14 +105,32 @@ def ideal(name: str) -> dict[str, Any]:
     iterations = places(100, 100_000)
     if name == "double-well":
         exact = {"kl": [[0.2, 0.1], *3 * [[0.002, 0.003]]], "joint_kl": [0.08, 3e-4, 3e-4, 3e-4]}
-        biased = {"kl": [[0.2, 0.1], [0.01, 0.01], [0.02, 0.02], [0.06, 0.06]], "joint_kl": [0.08, 0.01, 0.02, 0.06]}
+        biased = {
+            "kl": [[0.2, 0.1], [0.01, 0.01], [0.02, 0.02], [0.06, 0.06]],
+            "joint_kl": [0.08, 0.01, 0.02, 0.06],
+        }
         tuned = {"kl": [0.002, 0.004], "acceptance": 0.86}
-        return {"step_sizes": steps, "methods": {"AMAGOLD": exact, "SGHMC": biased, "tuned AMAGOLD": tuned}}
+        return {
+            "step_sizes": steps,
+            "methods": {"AMAGOLD": exact, "SGHMC": biased, "tuned AMAGOLD": tuned},
+        }
     if name == "dist":
-        exact = {problem: {"kl": [0.02, 1e-3, 1e-3, 1e-3], "group_kl": [[0.1] * 5, *3 * [[5e-3] * 5]]} for problem in dist.PROBLEMS}
-        biased = {problem: {"kl": [0.02, 0.01, 0.02, 0.05], "group_kl": [[0.1] * 5] * 4} for problem in dist.PROBLEMS}
-        biased = {problem: found | {"group_kl": [[value + 4e-3] * 5 for value in found["kl"]]} for problem, found in biased.items()}
-        return {"step_sizes": steps, "methods": {"AMAGOLD": exact, "HMC": exact, "L2MC": exact, "SGHMC": biased}}
+        exact = {
+            problem: {"kl": [0.02, 1e-3, 1e-3, 1e-3], "group_kl": [[0.1] * 5, *3 * [[5e-3] * 5]]}
+            for problem in dist.PROBLEMS
+        }
+        biased = {
+            problem: {"kl": [0.02, 0.01, 0.02, 0.05], "group_kl": [[0.1] * 5] * 4}
+            for problem in dist.PROBLEMS
+        }
+        biased = {
+            problem: found | {"group_kl": [[value + 4e-3] * 5 for value in found["kl"]]}
+            for problem, found in biased.items()
+        }
+        return {
+            "step_sizes": steps,
+            "methods": {"AMAGOLD": exact, "HMC": exact, "L2MC": exact, "SGHMC": biased},
+        }
     curves = {
         "AMAGOLD": falling(iterations, 600.0, 0.0),
         "L2MC": falling(iterations, 400.0, 0.0),
@@ -99,11 +138,22 @@ def ideal(name: str) -> dict[str, Any]:
     }
     if name == "convergence":
         rates = {"AMAGOLD": 0.76, "L2MC": 1.0, "SGHMC": 1.0}
-        methods = {method: {"kl": curve, "acceptance": rates[method]} for method, curve in curves.items()}
-        return {"iterations": iterations, "num_samples": 100_000, "bound": {"gap_ratio": 1.6e-3}, "methods": methods}
+        methods = {
+            method: {"kl": curve, "acceptance": rates[method]} for method, curve in curves.items()
+        }
+        return {
+            "iterations": iterations,
+            "num_samples": 100_000,
+            "bound": {"gap_ratio": 1.6e-3},
+            "methods": methods,
+        }
     seconds = {"AMAGOLD": 1.3e-6, "SGHMC": 1e-6}
     methods = {
-        method: {problem: {"kl": curves[method], "seconds_per_draw": seconds[method]} for problem in runtime.PROBLEMS} for method in seconds
+        method: {
+            problem: {"kl": curves[method], "seconds_per_draw": seconds[method]}
+            for problem in runtime.PROBLEMS
+        }
+        for method in seconds
     }
     return {"iterations": iterations, "methods": methods}
 
@@ -119,12 +169,20 @@ def test_verdict_needs_amagold(item: Item) -> None:
 
 @pytest.mark.slow
 def test_bias_of_sghmc_is_seen_in_real_draws() -> None:
-    """Of draws that are together twenty times as many, AMAGOLD's divergence falls, and SGHMC's stays."""
+    """Of draws that are together twenty times as many, AMAGOLD's divergence falls, and SGHMC's
+    stays.
+    """
     cells = cells_for("double well")
     left = {}
     for method in ("AMAGOLD", "SGHMC"):
         counts = count_draws(
-            make_sampler(method, "double well", 0.25), "double well", Work(Path(), "x").key(method), 20, 8000, 1000, 1000
+            make_sampler(method, "double well", 0.25),
+            "double well",
+            Work(Path(), "x").key(method),
+            20,
+            8000,
+            1000,
+            1000,
         ).counts
         left[method] = cells.symmetric_kl(counts.sum(axis=0)) / cells.symmetric_kl(counts).mean()
     assert left["AMAGOLD"] < 0.2

@@ -1,4 +1,6 @@
-"""The log ratio is the one that eq. 3 and eq. 6 give, computed by brute force from path densities in float64."""
+"""The log ratio is the one that eq. 3 and eq. 6 give, computed by brute force from path densities
+in float64.
+"""
 
 import hypothesis.strategies as some
 import jax
@@ -24,7 +26,10 @@ def log_prior(position):
 
 def problem(seed):
     generator = np.random.default_rng(seed)
-    data = (generator.normal(size=(NUM_EXAMPLES, DIMENSION)), generator.choice([-1.0, 1.0], size=NUM_EXAMPLES))
+    data = (
+        generator.normal(size=(NUM_EXAMPLES, DIMENSION)),
+        generator.choice([-1.0, 1.0], size=NUM_EXAMPLES),
+    )
     factor = generator.normal(size=(DIMENSION, DIMENSION))
     return generator, data, factor @ factor.T + 0.5 * np.eye(DIMENSION)
 
@@ -52,12 +57,23 @@ def batch_gradient(data, position, rows):
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
-@given(seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.3), friction=some.floats(0.1, 2.0))
+@given(
+    seed=some.integers(0, 2**31),
+    num_steps=some.integers(1, 6),
+    step_size=some.floats(0.02, 0.3),
+    friction=some.floats(0.1, 2.0),
+)
 def test_amagold_is_eq_6(seed, num_steps, step_size, friction):
     generator, data, mass = problem(seed)
     with jax.enable_x64(True):
         target = amagold.Posterior(log_likelihood, log_prior, data)
-        settings = dict(step_size=step_size, friction=friction, mass=mass, num_steps=num_steps, batch_size=BATCH_SIZE)
+        settings = dict(
+            step_size=step_size,
+            friction=friction,
+            mass=mass,
+            num_steps=num_steps,
+            batch_size=BATCH_SIZE,
+        )
         sampler = amagold.amagold(target, **settings)
         state = sampler.init(jnp.asarray(generator.normal(size=DIMENSION)))
         randomness = draw(sampler, jax.random.key(seed), state.position)
@@ -89,26 +105,39 @@ def test_amagold_is_eq_6(seed, num_steps, step_size, friction):
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
-@given(seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.5))
+@given(
+    seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.5)
+)
 def test_corrected_sgld_is_eq_3(seed, num_steps, step_size):
     generator, data, mass = problem(seed)
     with jax.enable_x64(True):
         target = amagold.Posterior(log_likelihood, log_prior, data)
         gradient = gradients.minibatch(BATCH_SIZE, plan="palindrome")
-        settings = dict(step_size=step_size, mass=mass, num_steps=num_steps, gradient=gradient, acceptance=acceptance.full())
+        settings = dict(
+            step_size=step_size,
+            mass=mass,
+            num_steps=num_steps,
+            gradient=gradient,
+            acceptance=acceptance.full(),
+        )
         sampler = amagold.sgld(target, **settings)
         state = sampler.init(jnp.asarray(generator.normal(size=DIMENSION)))
         randomness = draw(sampler, jax.random.key(seed), state.position)
         info = advance(sampler, state, randomness)
         found = float(info.log_ratio)
         whitening = np.asarray(sampler.proposal.proposal.mass.inverse_factor, np.float64)
-        start, noise, batches = jax.tree.map(np.asarray, (state.position, randomness.noise, randomness.batches))
+        start, noise, batches = jax.tree.map(
+            np.asarray, (state.position, randomness.noise, randomness.batches)
+        )
 
     inverse = whitening.T @ whitening
     theta, forth, back = start.astype(np.float64), 0.0, 0.0
     log_start = log_density(data, theta)
     for t in range(num_steps):
-        mean = lambda at, t=t: at - 0.5 * step_size**2 * inverse @ batch_gradient(data, at, batches[t])  # noqa: E731
+
+        def mean(at, t=t):
+            return at - 0.5 * step_size**2 * inverse @ batch_gradient(data, at, batches[t])
+
         after = mean(theta) + step_size * whitening.T @ noise[t]
         forth += multivariate_normal.logpdf(after, mean(theta), step_size**2 * inverse)
         back += multivariate_normal.logpdf(theta, mean(after), step_size**2 * inverse)

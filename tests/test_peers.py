@@ -1,4 +1,6 @@
-"""The benches against other libraries: their pieces, at sizes where they take seconds; not their speed."""
+"""The benches against other libraries: their pieces, at sizes where they take seconds; not their
+speed.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from amagold.target import Posterior
 COMPARISONS = 6  # the means and variances of three coordinates
 
 
-def autoregressive(correlation: float, num_draws: int = 4_000, shape: tuple[int, ...] = (4, 2)) -> np.ndarray:
+def autoregressive(
+    correlation: float, num_draws: int = 4_000, shape: tuple[int, ...] = (4, 2)
+) -> np.ndarray:
     """Chains of N(0, 1) with a known autocorrelation, axes (chain, draw, coordinate)."""
     noise = np.random.default_rng(0).normal(size=(num_draws, *shape))
     for index in range(1, num_draws):
@@ -93,9 +97,18 @@ def test_a_table_is_made_once_and_draws_too() -> None:
     assert len(made) == 1
 
 
-def test_long_rows_run_by_name_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_rows_run_by_name_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = tuple(
-        Benchmark(name, "one / other", 1.0, True, lambda seconds: Measurement(2.0, details="4 and 2"), is_long)
+        Benchmark(
+            name,
+            "one / other",
+            1.0,
+            True,
+            lambda seconds: Measurement(2.0, details="4 and 2"),
+            is_long,
+        )
         for name, is_long in (("quick", False), ("slow", True))
     )
     monkeypatch.setattr("amagold.bench.rows.BENCHMARKS", rows)
@@ -104,18 +117,24 @@ def test_long_rows_run_by_name_alone(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert table_row(rows[1], 1.0)[-1] == "one / other: 4 and 2"
 
 
-def test_nuts_as_it_comes_is_counted_on_a_part_and_timed_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nuts_as_it_comes_is_counted_on_a_part_and_timed_on_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values, whole, part = autoregressive(0.5), flat.logistic(1000, 3), flat.logistic(100, 3)
     worth = Draws(values, 0.0, 1.0).num_effective
     known = {
         "ours": Draws(values, 7.0, 1.0),
         ("NUTS", whole.name, 1.0): Draws(values, 0.0, 30.0, sampling_gradients=600),
-        ("NUTS as it comes", part.name): Draws(values, 1.0, 1.0, setup_gradients=20_000, sampling_gradients=5_000),
+        ("NUTS as it comes", part.name): Draws(
+            values, 1.0, 1.0, setup_gradients=20_000, sampling_gradients=5_000
+        ),
     }
     monkeypatch.setattr(against_peers, "_known", known)
     found = against_peers.measure_from_nothing_as_it_comes("ours", whole, part, 1.0)
     # 0.05 s for each of 20,000 gradients and of those that 1,000 effective draws take
-    assert found.ratio == pytest.approx(0.05 * (20_000 + 1_000 * 5_000 / worth) / (7.0 + 1_000 / worth))
+    assert found.ratio == pytest.approx(
+        0.05 * (20_000 + 1_000 * 5_000 / worth) / (7.0 + 1_000 / worth)
+    )
 
 
 def test_peers_that_are_missing_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +144,9 @@ def test_peers_that_are_missing_are_reported(monkeypatch: pytest.MonkeyPatch) ->
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    monkeypatch.setattr(against_peers, "_known", {"logistic 1000000 x 20": Draws(autoregressive(0.5), 1.0, 1.0)})
+    monkeypatch.setattr(
+        against_peers, "_known", {"logistic 1000000 x 20": Draws(autoregressive(0.5), 1.0, 1.0)}
+    )
     row = table_row(next(row for row in BENCHMARKS if row.name == "flat-logistic-1e6"), 1.0)
     assert row[3] == "skipped"
     assert "needs numpyro: pip install 'amagold[peers]'" in row[5]
@@ -149,7 +170,9 @@ def test_numpyro_nuts_and_hmcecs_agree_with_blackjax() -> None:
         assert (draws.setup_gradients > 0) == (draws.sampling_gradients > 0)
         assert draws.per_second > 0.0
         assert largest_difference(draws.values, reference.values) < threshold(COMPARISONS)
-        assert largest_difference(1.5 * draws.values, reference.values) > PLANTED * threshold(COMPARISONS)
+        assert largest_difference(1.5 * draws.values, reference.values) > PLANTED * threshold(
+            COMPARISONS
+        )
 
 
 @pytest.mark.slow

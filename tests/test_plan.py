@@ -40,24 +40,34 @@ def heart():
 
 
 def overstated_noise():
-    """A regression whose likelihood allows for twenty times the residuals it has: gradients from few examples nearly agree."""
+    """A regression whose likelihood allows for twenty times the residuals it has: gradients from
+    few examples nearly agree.
+    """
     generator = np.random.default_rng(0)
     X = generator.normal(size=(20_000, 3)).astype(np.float32)
     y = (X @ generator.normal(size=3) + 0.1 * generator.normal(size=20_000)).astype(np.float32)
     log_likelihood = lambda at, row: -0.5 * ((row[1] - row[0] @ at) / 2.0) ** 2  # noqa: E731
-    return amagold.Posterior(log_likelihood, lambda at: -0.005 * jnp.sum(at**2), (X, y), init=np.zeros(3))
+    return amagold.Posterior(
+        log_likelihood, lambda at: -0.005 * jnp.sum(at**2), (X, y), init=np.zeros(3)
+    )
 
 
 def planned(target, start=None, **options):
     mode = find_mode(target, target.init if start is None else start)
     curvature = curvature_at(target, mode.position)
-    return mode, curvature, make_plan(target, mode, curvature, jax.random.key(0), num_chains=4, **options)
+    return (
+        mode,
+        curvature,
+        make_plan(target, mode, curvature, jax.random.key(0), num_chains=4, **options),
+    )
 
 
 def measured(target, mode, curvature, plan, num_chains=32):
     starts = disperse(target, mode, curvature, num_chains, jax.random.key(1), scale=1.0)
     sampler = plan.build(target, plan.initial_mass(curvature))
-    return amagold.run_chains(sampler, jax.random.key(2), starts, 20, num_burn_in=5).info.acceptance_rate.mean()
+    return amagold.run_chains(
+        sampler, jax.random.key(2), starts, 20, num_burn_in=5
+    ).info.acceptance_rate.mean()
 
 
 def kinds_of(plan):
@@ -65,7 +75,10 @@ def kinds_of(plan):
     names = ("gradient", "batch_plan", "batch_size", "mass", "num_steps", "step_size", "integrator")
     for kind in plan.kinds:
         friction = FRICTION_SHARE / (kind["num_steps"] * kind["step_size"])
-        yield kind, dataclasses.replace(plan, friction=friction, **{name: kind[name] for name in names})
+        yield (
+            kind,
+            dataclasses.replace(plan, friction=friction, **{name: kind[name] for name in names}),
+        )
 
 
 def test_best_acceptance():
@@ -82,15 +95,21 @@ def test_best_acceptance():
 def test_discretisation_variance(step_size, num_steps):
     """The closed form against HMC from exact draws of a Gaussian."""
     eigenvalues = np.array([0.5, 1.0, 1.0, 4.0, 9.0])
-    target = amagold.Density(lambda at: -0.5 * jnp.sum(jnp.asarray(eigenvalues, jnp.float32) * at**2))
+    target = amagold.Density(
+        lambda at: -0.5 * jnp.sum(jnp.asarray(eigenvalues, jnp.float32) * at**2)
+    )
     starts = np.random.default_rng(0).normal(size=(8000, 5)) / np.sqrt(eigenvalues)
     sampler = amagold.hmc(target, step_size=step_size, num_steps=num_steps)
     info = amagold.run_chains(sampler, jax.random.key(0), starts.astype(np.float32), 1).info
-    variance = discretisation_variance(Spectrum(eigenvalues, np.ones(5)), np.array([step_size]), num_steps)[0]
+    variance = discretisation_variance(
+        Spectrum(eigenvalues, np.ones(5)), np.array([step_size]), num_steps
+    )[0]
     # a normal log a whose exponential has mean one has mean -s^2 / 2
     assert worst(np.asarray(info.log_ratio[:, 0], np.float64), -variance / 2.0) <= 1.0
     # one direction next to its limit of stability makes log a far from normal
-    assert abs(info.acceptance_rate.mean() - acceptance_from(variance)) < (0.03 if step_size < 0.4 else 0.07)
+    assert abs(info.acceptance_rate.mean() - acceptance_from(variance)) < (
+        0.03 if step_size < 0.4 else 0.07
+    )
 
 
 def test_discretisation_at_the_limit_of_stability():
@@ -104,10 +123,21 @@ def test_discretisation_at_the_limit_of_stability():
 def test_noise_variance_is_the_sum_over_all_pairs_of_steps(plan, num_steps):
     friction, step_size = 0.1 / (num_steps * 0.03), 0.03
     spectrum = Spectrum(np.array([1.0]), np.array([1.0]))
-    found = noise_variance(np.array([300.0]), spectrum, np.array([step_size]), num_steps, 0.1, plan, 100, 2000)[0]
+    found = noise_variance(
+        np.array([300.0]), spectrum, np.array([step_size]), num_steps, 0.1, plan, 100, 2000
+    )[0]
     variance = 3.0 if plan == "iid" else 3.0 * 1900 / 1999
-    settings = dict(step_size=step_size, num_steps=num_steps, friction=friction, plan=plan, batches_per_epoch=20, curvature=1.0)
-    assert acceptance_from(found) == pytest.approx(amagold.predicted_acceptance(variance, **settings), abs=1e-4)
+    settings = dict(
+        step_size=step_size,
+        num_steps=num_steps,
+        friction=friction,
+        plan=plan,
+        batches_per_epoch=20,
+        curvature=1.0,
+    )
+    assert acceptance_from(found) == pytest.approx(
+        amagold.predicted_acceptance(variance, **settings), abs=1e-4
+    )
 
 
 def test_measured_noise_is_the_gradient_variance():
@@ -116,9 +146,14 @@ def test_measured_noise_is_the_gradient_variance():
     noise = measure_noise(target, positions, jax.random.key(0))[None]
     mass = np.linspace(1.0, 2.0, 14)
     expected = [
-        amagold.gradient_variance(target, gradients.minibatch(16), position, jax.random.key(1), mass, 2000) for position in positions
+        amagold.gradient_variance(
+            target, gradients.minibatch(16), position, jax.random.key(1), mass, 2000
+        )
+        for position in positions
     ]
-    assert np.trace(noise.covariance / mass) / 16 == pytest.approx(float(np.mean(expected)), rel=0.1)
+    assert np.trace(noise.covariance / mass) / 16 == pytest.approx(
+        float(np.mean(expected)), rel=0.1
+    )
 
 
 def test_proposal_correlation_with_friction():
@@ -128,7 +163,9 @@ def test_proposal_correlation_with_friction():
     drift = np.array([[1.0, step_size / 2], [0.0, 1.0]])
     kick = np.array([[1.0, 0.0], [-step_size * eigenvalue / (1 + b), (1 - b) / (1 + b)]])
     expected = np.linalg.matrix_power(drift @ kick @ drift, num_steps)[0, 0]
-    found = proposal_correlation(Spectrum(np.array([eigenvalue]), np.ones(1)), np.array([step_size]), num_steps)
+    found = proposal_correlation(
+        Spectrum(np.array([eigenvalue]), np.ones(1)), np.array([step_size]), num_steps
+    )
     assert found[0, 0] == pytest.approx(expected)
 
 
@@ -157,7 +194,9 @@ def test_batches_without_repetition_are_predicted():
     target = synthetic()
     mode, curvature, plan = planned(target)
     assert plan.gradient == "full"
-    weighed = {kind["batch_plan"]: (kind["acceptance"], variant) for kind, variant in kinds_of(plan)}
+    weighed = {
+        kind["batch_plan"]: (kind["acceptance"], variant) for kind, variant in kinds_of(plan)
+    }
     assert set(weighed) == {None, "iid", "epoch", "palindrome"}
     for kind in ("epoch", "palindrome"):
         expected, variant = weighed[kind]
@@ -174,16 +213,23 @@ def test_minibatches_are_best_where_their_noise_is_small():
     assert plan.batch_plan == "iid"
     assert plan.slow_down < 1.0
     assert plan.gradient_variance > 0
-    assert abs(measured(target, mode, curvature, plan, num_chains=16) - plan.predicted_acceptance) < 0.06
+    assert (
+        abs(measured(target, mode, curvature, plan, num_chains=16) - plan.predicted_acceptance)
+        < 0.06
+    )
     assert "independently" in str(plan)
 
 
 def choose(eigenvalues, noise_share, operations, num_examples=10_000):
-    """What is chosen for a spectrum, with gradients as noisy as a share of a model that fits, and an example's operations."""
+    """What is chosen for a spectrum, with gradients as noisy as a share of a model that fits, and
+    an example's operations.
+    """
     spectrum = Spectrum(np.asarray(eigenvalues, float), np.ones(len(eigenvalues)))
     costs = Costs(operations, num_examples, len(eigenvalues), row_values=10)
     # in a model that fits, one example's gradient has N times the curvature as its variance
-    setting = Setting("diagonal", spectrum, noise_share * num_examples * spectrum.eigenvalues, costs)
+    setting = Setting(
+        "diagonal", spectrum, noise_share * num_examples * spectrum.eigenvalues, costs
+    )
     return best_of(list(every_candidate(setting)))
 
 
@@ -192,7 +238,8 @@ def test_each_kind_has_its_problem():
     # gradients as noisy as those of a model that fits: more noise than any saving is worth
     assert choose(np.ones(50), 1.0, costly).gradient == "full"
     assert choose(stretched, 1.0, costly).gradient == "full"
-    # less noise: an epoch, whose errors cancel, and then independent batches that need not see all data
+    # less noise: an epoch, whose errors cancel, and then independent batches that need not see all
+    # data
     assert choose(np.ones(50), 0.1, costly).batch_plan == "palindrome"
     assert choose(np.ones(5), 0.1, costly).batch_plan == "epoch"
     assert choose(stretched, 1e-3, costly).batch_plan == "iid"
@@ -201,7 +248,10 @@ def test_each_kind_has_its_problem():
 
 
 def test_a_stretched_posterior_takes_more_steps():
-    assert choose(np.geomspace(1.0, 400.0, 20), 1.0, 1e4).num_steps > 4 * choose(np.ones(20), 1.0, 1e4).num_steps
+    assert (
+        choose(np.geomspace(1.0, 400.0, 20), 1.0, 1e4).num_steps
+        > 4 * choose(np.ones(20), 1.0, 1e4).num_steps
+    )
 
 
 def test_targets_without_data():
@@ -223,7 +273,10 @@ def test_many_parameters_take_a_diagonal_mass(monkeypatch):
     target = amagold.Density(lambda at: -0.5 * jnp.sum(jnp.linspace(1.0, 100.0, 300) * at**2))
     mode, curvature, plan = planned(target, np.full(300, 0.1))
     assert plan.mass == "diagonal"
-    assert abs(measured(target, mode, curvature, plan, num_chains=8) - plan.predicted_acceptance) < 0.06
+    assert (
+        abs(measured(target, mode, curvature, plan, num_chains=8) - plan.predicted_acceptance)
+        < 0.06
+    )
 
 
 def test_the_same_again_and_through_json():
@@ -233,7 +286,9 @@ def test_the_same_again_and_through_json():
     stored = json.loads(json.dumps(plan.to_json()))
     assert Plan.from_json(stored) == plan
     del stored["num_steps"]
-    with pytest.raises(ValueError, match="stored must be a plan from to_json, got one without num_steps"):
+    with pytest.raises(
+        ValueError, match="stored must be a plan from to_json, got one without num_steps"
+    ):
         Plan.from_json(stored)
 
 

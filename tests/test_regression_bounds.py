@@ -21,7 +21,9 @@ from amagold.models.softmax import Softmax
 
 def derivatives(function, number):
     for _ in range(number):
-        function = (lambda inner: lambda at: jax.jvp(inner, (at,), (jnp.ones_like(at),))[1])(function)
+        function = (lambda inner: lambda at: jax.jvp(inner, (at,), (jnp.ones_like(at),))[1])(
+            function
+        )
     return function
 
 
@@ -30,9 +32,13 @@ def test_the_constants_bound_the_derivatives_and_are_no_larger_than_needed(name)
     target = MAKERS[name](X)
     outcome, bounds = target.bounds.outcome, target.bounds
     example = jax.tree.map(lambda leaf: leaf[0], target.data)
-    grid = np.concatenate([np.linspace(-40.0, 40.0, 80_001), np.linspace(-3.0, 3.0, 60_001)]).astype(np.float32)
+    grid = np.concatenate(
+        [np.linspace(-40.0, 40.0, 80_001), np.linspace(-3.0, 3.0, 60_001)]
+    ).astype(np.float32)
     for order in range(3):
-        found = np.abs(jax.jit(jax.vmap(derivatives(lambda z: outcome(z, example), order + 1)))(grid))
+        found = np.abs(
+            jax.jit(jax.vmap(derivatives(lambda z: outcome(z, example), order + 1)))(grid)
+        )
         if name == "poisson":
             if order:
                 np.testing.assert_allclose(found, np.exp(grid), rtol=1e-5)
@@ -45,22 +51,34 @@ def test_the_constants_bound_the_derivatives_and_are_no_larger_than_needed(name)
 
 
 def softmax_derivatives(z, u, v):
-    """|D f|, |D^2 f| and D^3 f[u, u, v] of log sum_k exp(z_k) - z_0: cumulants of the numbers u_k and v_k under the class probabilities."""
+    """|D f|, |D^2 f| and D^3 f[u, u, v] of log sum_k exp(z_k) - z_0: cumulants of the numbers u_k
+    and v_k under the class probabilities.
+    """
     p = special.softmax(z.astype(np.float64), axis=-1)
     slope = p - np.eye(z.shape[-1])[0]
     curvature = p[:, :, None] * np.eye(z.shape[-1]) - p[:, :, None] * p[:, None, :]
     u, v = (each - np.sum(p * each, axis=-1, keepdims=True) for each in (u, v))
-    return np.linalg.norm(slope, axis=-1), np.linalg.eigvalsh(curvature)[:, -1], np.sum(p * u * u * v, axis=-1)
+    return (
+        np.linalg.norm(slope, axis=-1),
+        np.linalg.eigvalsh(curvature)[:, -1],
+        np.sum(p * u * u * v, axis=-1),
+    )
 
 
 def random_logits(num_classes, size=4000):
-    """Logits from even to extreme, a quarter with two classes that share the probability, and unit vectors."""
-    z = np.array([0.3, 1.0, 3.0, 30.0]).repeat(size // 4)[:, None] * GENERATOR.normal(size=(size, num_classes))
+    """Logits from even to extreme, a quarter with two classes that share the probability, and unit
+    vectors.
+    """
+    z = np.array([0.3, 1.0, 3.0, 30.0]).repeat(size // 4)[:, None] * GENERATOR.normal(
+        size=(size, num_classes)
+    )
     z[::4, 2:] = -60.0
     u, v = GENERATOR.normal(size=(2, size, num_classes))
     u[::2] = np.eye(num_classes)[0] - np.eye(num_classes)[1]
     v[: size // 2] = u[: size // 2]
-    return z.astype(np.float32), *(each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (u, v))
+    return z.astype(np.float32), *(
+        each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (u, v)
+    )
 
 
 def test_the_constants_of_the_softmax():
@@ -76,17 +94,25 @@ def test_the_constants_of_the_softmax():
 
 def test_the_softmax_has_these_derivatives():
     z, u, v = random_logits(4, 400)
-    example = jax.tree.map(lambda leaf: leaf[0], models.softmax(X, CLASSES).data)._replace(label=jnp.int32(0))
+    example = jax.tree.map(lambda leaf: leaf[0], models.softmax(X, CLASSES).data)._replace(
+        label=jnp.int32(0)
+    )
 
     def energy(z):
         return -Softmax(4)(z, example)
 
     def third(z, u, v):
-        return jax.grad(lambda t: derivatives(lambda s: energy(z + t * v + s * u), 2)(jnp.float32(0.0)))(jnp.float32(0.0))
+        return jax.grad(
+            lambda t: derivatives(lambda s: energy(z + t * v + s * u), 2)(jnp.float32(0.0))
+        )(jnp.float32(0.0))
 
     slope, _, wanted = softmax_derivatives(z, u, v)
-    np.testing.assert_allclose(np.linalg.norm(jax.vmap(jax.grad(energy))(z), axis=-1), slope, atol=1e-5)
-    np.testing.assert_allclose(jax.vmap(third)(z, u.astype(np.float32), v.astype(np.float32)), wanted, atol=1e-5)
+    np.testing.assert_allclose(
+        np.linalg.norm(jax.vmap(jax.grad(energy))(z), axis=-1), slope, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        jax.vmap(third)(z, u.astype(np.float32), v.astype(np.float32)), wanted, atol=1e-5
+    )
 
 
 def test_the_normal_tail_keeps_three_derivatives():
@@ -103,14 +129,23 @@ def test_the_normal_tail_keeps_three_derivatives():
         special.log_ndtr(exact),
         np.where(far, tail, slope),
         -np.where(far, tail * delta, slope * (exact + slope)),
-        np.where(far, tail * delta**2 * epsilon * (zeta - epsilon), slope * ((exact + slope) * (exact + 2.0 * slope) - 1.0)),
+        np.where(
+            far,
+            tail * delta**2 * epsilon * (zeta - epsilon),
+            slope * ((exact + slope) * (exact + 2.0 * slope) - 1.0),
+        ),
     ]
     for order, tolerance in enumerate((1e-7, 1e-5, 3e-5, 1e-4)):
         found = jax.jit(jax.vmap(derivatives(log_normal_cdf, order)))(t)
-        np.testing.assert_allclose(found, wanted[order], rtol=3e-5 if order < 3 else 2e-3, atol=tolerance)
+        np.testing.assert_allclose(
+            found, wanted[order], rtol=3e-5 if order < 3 else 2e-3, atol=tolerance
+        )
         assert np.all(far == (t < -3.0))
     # the tail's third derivative, where automatic differentiation returns -0.6
-    assert abs(float(derivatives(log_normal_cdf, 3)(jnp.float32(-30.0))) - wanted[3][0]) < 1e-3 * wanted[3][0]
+    assert (
+        abs(float(derivatives(log_normal_cdf, 3)(jnp.float32(-30.0))) - wanted[3][0])
+        < 1e-3 * wanted[3][0]
+    )
 
 
 def shares_of_the_bounds(target, order, num_pairs=400):
@@ -124,26 +159,36 @@ def shares_of_the_bounds(target, order, num_pairs=400):
     @jax.jit
     def shares(here, there):
         def norm(row):
-            jacobian = jax.jacrev(lambda at: jnp.atleast_1d(bounds.predictor(structure(at), row)))(flat)
+            jacobian = jax.jacrev(lambda at: jnp.atleast_1d(bounds.predictor(structure(at), row)))(
+                flat
+            )
             return jnp.linalg.norm(jacobian, 2)
 
         norms = jax.vmap(norm)(data)
         scales = 1.0
         if bounds.scale is not None:
-            scales = jax.vmap(lambda row: bounds.scale(bounds.predictor(structure(center), row), row))(data)
+            scales = jax.vmap(
+                lambda row: bounds.scale(bounds.predictor(structure(center), row), row)
+            )(data)
 
         def one(here, there):
-            distance, reach, other = (jnp.linalg.norm(v) for v in (here - there, here - center, there - center))
+            distance, reach, other = (
+                jnp.linalg.norm(v) for v in (here - there, here - center, there - center)
+            )
             size = bounds.magnitude(order, distance, reach, other, norms.max(), is_scalar=is_scalar)
             reference = Reference(structure(center), jnp.zeros_like(flat), None)
-            differences = remainder_differences(bounds, reference, order, structure(here), structure(there), data)
+            differences = remainder_differences(
+                bounds, reference, order, structure(here), structure(there), data
+            )
             return differences, scales * norms ** (order + 1) * size
 
         return jax.vmap(one)(here, there)
 
     sizes = np.exp(generator.uniform(np.log(0.05), np.log(4.0), (2, num_pairs, 1)))
     steps = sizes * generator.normal(size=(2, num_pairs, len(flat)))
-    steps[1, ::2] = steps[0, ::2] * generator.uniform(0.8, 1.2, (num_pairs // 2, 1))  # nearly the same place: the sharpest case
+    steps[1, ::2] = steps[0, ::2] * generator.uniform(
+        0.8, 1.2, (num_pairs // 2, 1)
+    )  # nearly the same place: the sharpest case
     differences, limits = shares(*(center + steps).astype(np.float32))
     return np.abs(differences), np.asarray(limits)
 
@@ -165,13 +210,17 @@ def test_remainders_stay_within_their_bounds(name, order):
     share = (differences / np.maximum(limits, 1e-3))[limits > 1e-3]
     assert share.max() > 0.3, "the bounds say something"
     if name in ("logistic", "probit", "robust", "linear"):
-        assert np.any(differences > 0.5 * limits + 2e-5), "half of the constant is seen to be too small"
+        assert np.any(differences > 0.5 * limits + 2e-5), (
+            "half of the constant is seen to be too small"
+        )
 
 
 @pytest.mark.parametrize("name", ["logistic", "poisson", "softmax"])
 def test_bounds_hold_with_several_predictors_and_standardised_ones(name):
     target = MAKERS[name](X * np.array([1.0, 0.1]) + np.array([0.0, 0.5]), standardize=True)
-    shifted = amagold.Posterior(target.log_likelihood, target.log_prior, target.data, init=target.init, bounds=target.bounds)
+    shifted = amagold.Posterior(
+        target.log_likelihood, target.log_prior, target.data, init=target.init, bounds=target.bounds
+    )
     differences, limits = shares_of_the_bounds(shifted, 1, 50)
     assert np.all(differences <= limits * (1.0 + 1e-3) + 1e-4)
 
@@ -183,9 +232,18 @@ def test_outcomes_stay_between_their_parabolas(name):
         assert target.bounds.upper_curvature == 0.0, "concave"
         return
     bounds, example = target.bounds, jax.tree.map(lambda leaf: leaf[0], target.data)
-    references, z = np.linspace(-6.0, 6.0, 25, dtype=np.float32), np.linspace(-12.0, 12.0, 481, dtype=np.float32)
-    values, slopes = jax.vmap(lambda at: jax.value_and_grad(bounds.outcome)(at, example))(references)
-    gaps = jax.vmap(lambda at: bounds.outcome(at, example))(z)[None] - values[:, None] - slopes[:, None] * (z - references[:, None])
+    references, z = (
+        np.linspace(-6.0, 6.0, 25, dtype=np.float32),
+        np.linspace(-12.0, 12.0, 481, dtype=np.float32),
+    )
+    values, slopes = jax.vmap(lambda at: jax.value_and_grad(bounds.outcome)(at, example))(
+        references
+    )
+    gaps = (
+        jax.vmap(lambda at: bounds.outcome(at, example))(z)[None]
+        - values[:, None]
+        - slopes[:, None] * (z - references[:, None])
+    )
     squares = 0.5 * (z - references[:, None]) ** 2
     lower = np.full(25, bounds.derivatives[1])
     if bounds.lower_curvature is not None:
@@ -193,11 +251,15 @@ def test_outcomes_stay_between_their_parabolas(name):
     assert np.all(gaps >= -lower[:, None] * squares - 1e-4)
     assert np.all(gaps <= bounds.upper_curvature * squares + 1e-4)
     if bounds.lower_curvature is not None:
-        assert np.any(gaps < -0.95 * lower[:, None] * squares - 1e-3), "five in a hundred less would be too little"
+        assert np.any(gaps < -0.95 * lower[:, None] * squares - 1e-3), (
+            "five in a hundred less would be too little"
+        )
 
 
 def slowest(distance, reach, other, order):
-    """The largest change of a remainder whose slope is all that it may be, |z| or z^2 / 2, over a grid of where z may be."""
+    """The largest change of a remainder whose slope is all that it may be, |z| or z^2 / 2, over a
+    grid of where z may be.
+    """
     here, there = (np.linspace(-limit, limit, 2001) for limit in (reach, other))
     here, there = np.meshgrid(here, there, indexing="ij")
     allowed = np.abs(here - there) <= distance + 1e-9
@@ -206,7 +268,13 @@ def slowest(distance, reach, other, order):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("reaches", [(1.0, 0.6), *(pytest.param(both, marks=pytest.mark.slow) for both in ((1.0, 1.0), (0.3, 2.0)))])
+@pytest.mark.parametrize(
+    "reaches",
+    [
+        (1.0, 0.6),
+        *(pytest.param(both, marks=pytest.mark.slow) for both in ((1.0, 1.0), (0.3, 2.0))),
+    ],
+)
 def test_a_number_does_no_worse_than_its_bound_and_as_badly(order, reaches):
     """Neither too small, which no test could be exact with, nor larger than what can happen."""
     bounds = amagold.LinearBounds(None, None, (1.0, 1.0, 1.0))
@@ -214,19 +282,31 @@ def test_a_number_does_no_worse_than_its_bound_and_as_badly(order, reaches):
         numbers = [jnp.float32(value) for value in (distance, *reaches)]
         found = float(bounds.magnitude(order, *numbers, 1.0, is_scalar=True))
         assert found == pytest.approx(slowest(distance, *reaches, order), rel=5e-3)
-        assert float(bounds.magnitude(order, *numbers[:1], *numbers[:0:-1], 1.0, is_scalar=True)) == pytest.approx(found), "symmetric"
-        assert float(bounds.magnitude(order, *numbers, 1.0)) >= found * (1.0 - 1e-6), "a vector has more room"
+        assert float(
+            bounds.magnitude(order, *numbers[:1], *numbers[:0:-1], 1.0, is_scalar=True)
+        ) == pytest.approx(found), "symmetric"
+        assert float(bounds.magnitude(order, *numbers, 1.0)) >= found * (1.0 - 1e-6), (
+            "a vector has more room"
+        )
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_vectors_stay_within_their_bound(order):
-    """Remainders along one direction and along the length, each as steep as it may be, at random pairs of vectors."""
+    """Remainders along one direction and along the length, each as steep as it may be, at random
+    pairs of vectors.
+    """
     bounds = amagold.LinearBounds(None, None, (1.0, 1.0, 1.0))
     generator = np.random.default_rng(order)
-    here, there = generator.normal(size=(2, 20_000, 3)) * np.exp(generator.normal(size=(2, 20_000, 1)))
+    here, there = generator.normal(size=(2, 20_000, 3)) * np.exp(
+        generator.normal(size=(2, 20_000, 1))
+    )
     there[::2] = here[::2] + 0.3 * generator.normal(size=(10_000, 3))
     length = lambda vectors: np.linalg.norm(vectors, axis=-1)  # noqa: E731
-    limits = np.asarray(bounds.magnitude(order, *map(jnp.asarray, (length(here - there), length(here), length(there))), 1.0))
+    limits = np.asarray(
+        bounds.magnitude(
+            order, *map(jnp.asarray, (length(here - there), length(here), length(there))), 1.0
+        )
+    )
     remainders = [None, lambda z: z * np.abs(z) / 2.0, lambda z: z**3 / 6.0][order]
     for part in (lambda vectors: vectors[:, 0], length):
         share = np.abs(remainders(part(there)) - remainders(part(here))) / limits

@@ -1,4 +1,6 @@
-"""Remainders: right for every family, whatever the likelihood's own scale, the step, and the units of the data."""
+"""Remainders: right for every family, whatever the likelihood's own scale, the step, and the units
+of the data.
+"""
 
 import math
 import sys
@@ -28,19 +30,29 @@ def generator():
 
 
 def hidden(z, example):
-    """A user's own: Student-t about an offset that the predictor knows nothing of, so that z is small where residuals cancel."""
+    """A user's own: Student-t about an offset that the predictor knows nothing of, so that z is
+    small where residuals cancel.
+    """
     _, y = example
     return -2.0 * jnp.log1p((y - (z + 30.0)) ** 2 / 3.0)
 
 
 def own():
     # constants a hundred times too large: valid, and no measure of the likelihood's scale
-    bounds = LinearBounds(lambda position, example: jnp.dot(example[0], position), hidden, (130.0, 140.0, 160.0))
+    bounds = LinearBounds(
+        lambda position, example: jnp.dot(example[0], position), hidden, (130.0, 140.0, 160.0)
+    )
     data = ONES, (30.0 + generator().standard_t(3, ROWS)).astype(np.float32)
-    return amagold.Posterior(lambda at, example: hidden(jnp.dot(example[0], at), example), lambda at: -jnp.sum(at**2), data, bounds=bounds)
+    return amagold.Posterior(
+        lambda at, example: hidden(jnp.dot(example[0], at), example),
+        lambda at: -jnp.sum(at**2),
+        data,
+        bounds=bounds,
+    )
 
 
-# a target, the spread of z at the reference, and the likelihood's own scale: a step is that times ten to the -6 up to 2
+# a target, the spread of z at the reference, and the likelihood's own scale: a step is that times
+# ten to the -6 up to 2
 FAMILIES = {
     "logistic": (models.logistic(ONES, CLASSES > 0), 2.0, 2.0),
     "probit": (models.probit(ONES, CLASSES > 0), 2.0, 1.0),
@@ -50,18 +62,32 @@ FAMILIES = {
 }
 for unit in (1e-4, 0.1, 1.0, 1e4):
     numbers = unit * generator().standard_t(3, ROWS)
-    FAMILIES[f"linear in units of {unit:g}"] = (models.linear(ONES, numbers, noise_scale=unit, standardize=False), unit, unit)
-    FAMILIES[f"robust in units of {unit:g}"] = (models.robust(ONES, numbers, noise_scale=unit, standardize=False), unit, unit)
+    FAMILIES[f"linear in units of {unit:g}"] = (
+        models.linear(ONES, numbers, noise_scale=unit, standardize=False),
+        unit,
+        unit,
+    )
+    FAMILIES[f"robust in units of {unit:g}"] = (
+        models.robust(ONES, numbers, noise_scale=unit, standardize=False),
+        unit,
+        unit,
+    )
 
 
 def places(target, spread, scale):
     """A predictor at the reference for each row, and steps of all sizes."""
     shape = jax.eval_shape(
-        target.bounds.predictor, target.init if target.init is not None else np.zeros(1, np.float32), row(target, 0)
+        target.bounds.predictor,
+        target.init if target.init is not None else np.zeros(1, np.float32),
+        row(target, 0),
     ).shape
     numbers = generator()
     centers = spread * numbers.normal(size=(ROWS, *shape))
-    steps = scale * 10.0 ** DECADES.reshape(-1, 1, *(1 for _ in shape)) * numbers.uniform(-1.0, 1.0, (len(DECADES), ROWS, *shape))
+    steps = (
+        scale
+        * 10.0 ** DECADES.reshape(-1, 1, *(1 for _ in shape))
+        * numbers.uniform(-1.0, 1.0, (len(DECADES), ROWS, *shape))
+    )
     return centers.astype(np.float32), steps.astype(np.float32)
 
 
@@ -70,7 +96,9 @@ def row(target, number):
 
 
 def in_double(energy, order, center, step, is_near):
-    """The remainder in float64: by forty nodes where it is small, by subtraction where it is not; and the size of its terms."""
+    """The remainder in float64: by forty nodes where it is small, by subtraction where it is not;
+    and the size of its terms.
+    """
 
     def along(place):
         return energy(center + place * step)
@@ -79,8 +107,12 @@ def in_double(energy, order, center, step, is_near):
     at = 0.5 * (1.0 + nodes)
     factors = 0.5 * weights * (1.0 - at) ** order / math.factorial(order)
     integral = jnp.dot(factors, jax.vmap(derivative(along, order + 1))(jnp.asarray(at)))
-    terms = jnp.stack([-derivative(along, number)(0.0) / math.factorial(number) for number in range(order + 1)])
-    return jnp.where(is_near, integral, along(1.0) + terms.sum()), jnp.abs(along(1.0)) + jnp.abs(terms).sum()
+    terms = jnp.stack(
+        [-derivative(along, number)(0.0) / math.factorial(number) for number in range(order + 1)]
+    )
+    return jnp.where(is_near, integral, along(1.0) + terms.sum()), jnp.abs(along(1.0)) + jnp.abs(
+        terms
+    ).sum()
 
 
 @pytest.mark.parametrize("order", some_of([0, 1, 2], 2))
@@ -96,12 +128,23 @@ def test_remainders_are_right_at_every_scale(name, order):
     def found(center, step, example):
         return remainder(lambda z: -outcome(z, example), order, center, step)
 
-    value, rounding = (np.asarray(part, np.float64) for part in over_all(found)(centers, steps, target.data))
+    value, rounding = (
+        np.asarray(part, np.float64) for part in over_all(found)(centers, steps, target.data)
+    )
     with jax.enable_x64(True):
-        wide = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64) if leaf.dtype == np.float32 else leaf, (centers, steps, target.data))
+        wide = jax.tree.map(
+            lambda leaf: np.asarray(leaf, np.float64) if leaf.dtype == np.float32 else leaf,
+            (centers, steps, target.data),
+        )
 
         def truth(center, step, example):
-            return in_double(lambda z: -outcome(z, example), order, center, step, jnp.abs(step).max() < 0.5 * scale)
+            return in_double(
+                lambda z: -outcome(z, example),
+                order,
+                center,
+                step,
+                jnp.abs(step).max() < 0.5 * scale,
+            )
 
         wanted, size = (np.asarray(part) for part in over_all(truth)(*wide))
     errors = np.abs(value - wanted) - 1e-14 * size  # which float64 itself may be off by
@@ -109,17 +152,27 @@ def test_remainders_are_right_at_every_scale(name, order):
     # never worse than a subtraction in float32, nor than what is said of it
     own_rounding = 100.0 * ROUNDING if name == "a user's own" else 0.0
     assert np.all(errors <= (2.0 * ROUNDING + own_rounding) * size)
-    assert np.all(errors <= 10.0 * rounding + 2e-3 * np.abs(wanted) + ROUNDING * np.abs(wanted).max(axis=1, keepdims=True))
-    # and near the reference right to a thousandth of the largest, where a subtraction has lost everything
+    assert np.all(
+        errors
+        <= 10.0 * rounding
+        + 2e-3 * np.abs(wanted)
+        + ROUNDING * np.abs(wanted).max(axis=1, keepdims=True)
+    )
+    # and near the reference right to a thousandth of the largest, where a subtraction has lost
+    # everything
     near = DECADES <= -1
     assert np.all(errors[near] <= 2e-3 * np.abs(wanted[near]).max(axis=1, keepdims=True))
     if order == 2 and "linear" not in name:
-        assert np.all(np.abs(wanted[0]).max() < 1e-3 * ROUNDING * size[0].min()), "there a subtraction would be noise"
+        assert np.all(np.abs(wanted[0]).max() < 1e-3 * ROUNDING * size[0].min()), (
+            "there a subtraction would be noise"
+        )
 
 
 @pytest.mark.parametrize("unit", [0.1, 10.0])
 def test_gaps_stay_within_their_bounds_in_any_units(unit):
-    """Firefly's: nothing below the parabola, nothing above what it can be off by, for correct bounds."""
+    """Firefly's: nothing below the parabola, nothing above what it can be off by, for correct
+    bounds.
+    """
     numbers = generator()
     X = numbers.normal(size=(300, 2)).astype(np.float32)
     target = models.robust(X, unit * numbers.standard_t(4, 300), noise_scale=unit, intercept=False)
@@ -130,12 +183,17 @@ def test_gaps_stay_within_their_bounds_in_any_units(unit):
         def one(step):
             gaps, rounding = gaps_of(target.bounds, center, center, center + step, target.data)
             z = target.data.predictors @ step
-            most = jax.vmap(lambda at, example: curvatures(target.bounds, at, example)[1])(target.data.predictors @ center, target.data)
+            most = jax.vmap(lambda at, example: curvatures(target.bounds, at, example)[1])(
+                target.data.predictors @ center, target.data
+            )
             return gaps[:, 1], rounding[:, 1], 0.5 * most * z**2
 
         return jax.vmap(one)(steps)
 
-    gaps, rounding, most = (np.asarray(part) for part in over(10.0 ** np.linspace(-3.0, 1.0, 41, dtype=np.float32)[:, None] * away))
+    gaps, rounding, most = (
+        np.asarray(part)
+        for part in over(10.0 ** np.linspace(-3.0, 1.0, 41, dtype=np.float32)[:, None] * away)
+    )
     slack = 1e-3 * most + rounding
     assert np.all(gaps >= -slack)
     assert np.all(gaps <= most + slack)
@@ -143,12 +201,16 @@ def test_gaps_stay_within_their_bounds_in_any_units(unit):
 
 
 def by_three_nodes(energy, order, center, step):
-    """The planted bug: three nodes below an absolute step of a half, whatever the likelihood's scale."""
+    """The planted bug: three nodes below an absolute step of a half, whatever the likelihood's
+    scale.
+    """
 
     def along(place):
         return energy(center + place * step)
 
-    direct = along(1.0) - sum(derivative(along, number)(0.0) / math.factorial(number) for number in range(order + 1))
+    direct = along(1.0) - sum(
+        derivative(along, number)(0.0) / math.factorial(number) for number in range(order + 1)
+    )
     nodes, weights = (np.asarray(found, np.float32) for found in np.polynomial.legendre.leggauss(3))
     at = 0.5 * (1.0 + nodes)
     factors = 0.5 * weights * (1.0 - at) ** order / math.factorial(order)
@@ -161,7 +223,12 @@ def in_units(unit, order=1, num_chains=40_000):
     case = far_apart(unit)
     test = acceptance.tuna(order, case.center, noise=1.0, most=2000.0)
     sampler = amagold.amagold(
-        case.target, step_size=case.step_size, friction=0.3, num_steps=3, gradient=gradients.minibatch(2), acceptance=test
+        case.target,
+        step_size=case.step_size,
+        friction=0.3,
+        num_steps=3,
+        gradient=gradients.minibatch(2),
+        acceptance=test,
     )
     return moved(case.density, sampler, num_chains)
 

@@ -24,7 +24,9 @@ def numbers(amagold, sghmc):
 def test_a_verdict_needs_its_checks_and_its_control():
     assert judge(ITEM, numbers(0.01, 0.5)).word == "holds"
     assert judge(ITEM, numbers(0.2, 0.5)).word == "does not hold"
-    assert judge(ITEM, numbers(0.01, 0.02)).word == "cannot be told", "the checks would have passed SGHMC too"
+    assert judge(ITEM, numbers(0.01, 0.02)).word == "cannot be told", (
+        "the checks would have passed SGHMC too"
+    )
     assert judge(ITEM, numbers(math.nan, 0.5)).word == "does not hold"
 
 
@@ -81,7 +83,9 @@ def test_keys_belong_to_names_and_seeds(tmp_path):
 
         return tuple(jax.random.key_data(Work(tmp_path, item, seed).key(name)).tolist())
 
-    assert len({words("a", 0, "x"), words("a", 0, "y"), words("b", 0, "x"), words("a", 1, "x")}) == 4
+    assert (
+        len({words("a", 0, "x"), words("a", 0, "y"), words("b", 0, "x"), words("a", 1, "x")}) == 4
+    )
     assert words("a", 0, "x") == words("a", 0, "x")
 
 
@@ -98,17 +102,29 @@ def test_the_command_writes_a_report(tmp_path, only_the_small_item, capsys):
     assert "Figure 0: &lt;errors&gt; &amp; more" in page
     assert page.count("data:image/png;base64,") == 2
     assert "http" not in page.replace("http-equiv", ""), "nothing is fetched"
-    assert sorted(path.name for path in (tmp_path / "out").glob("*.png")) == ["small-again.png", "small.png"]
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.png")) == [
+        "small-again.png",
+        "small.png",
+    ]
 
 
-def test_a_claim_that_does_not_hold_shows_in_the_exit_code(tmp_path, only_the_small_item, monkeypatch, capsys):
-    monkeypatch.setattr("small_item.ITEM", ITEM._replace(checks=lambda numbers: [Check("something", 2.0, "<=", 1.0)]))
+def test_a_claim_that_does_not_hold_shows_in_the_exit_code(
+    tmp_path, only_the_small_item, monkeypatch, capsys
+):
+    monkeypatch.setattr(
+        "small_item.ITEM",
+        ITEM._replace(checks=lambda numbers: [Check("something", 2.0, "<=", 1.0)]),
+    )
     assert main(["reproduce", "small", "--output", str(tmp_path)]) == 1
     assert "failed: something: 2, should be <= 1" in capsys.readouterr().out
 
 
-def test_an_item_without_its_data_says_so_and_the_others_go_on(tmp_path, only_the_small_item, monkeypatch, capsys):
-    monkeypatch.setattr("small_item.ITEM", ITEM._replace(settings={"quick": Settings(10, is_available=False)}))
+def test_an_item_without_its_data_says_so_and_the_others_go_on(
+    tmp_path, only_the_small_item, monkeypatch, capsys
+):
+    monkeypatch.setattr(
+        "small_item.ITEM", ITEM._replace(settings={"quick": Settings(10, is_available=False)})
+    )
     assert main(["reproduce", "--output", str(tmp_path)]) == 0
     assert "not run: the data <cannot> be had; set AMAGOLD_DATA" in capsys.readouterr().out
     assert "the data &lt;cannot&gt; be had" in (tmp_path / "report.html").read_text()

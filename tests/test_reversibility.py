@@ -24,19 +24,33 @@ def gradient(position, rows):
 
 
 def leapfrog_noise(proposal, here, there, force):
-    """The xi that takes one momentum to the other: ((1 + b) p' - (1 - b) p + eps W g) / (2 sqrt(b))."""
+    """The xi that takes one momentum to the other: ((1 + b) p' - (1 - b) p + eps W g) / (2
+    sqrt(b)).
+    """
     decay = proposal.step_size * proposal.friction
-    kicked = (1 + decay) * there.momentum - (1 - decay) * here.momentum + proposal.step_size * proposal.mass.force(force)
+    kicked = (
+        (1 + decay) * there.momentum
+        - (1 - decay) * here.momentum
+        + proposal.step_size * proposal.mass.force(force)
+    )
     return kicked / (2 * jnp.sqrt(decay))
 
 
 def rotation_noise(proposal, here, there, force):
     """As for the leapfrog, between the momenta before and after the kick in the middle."""
-    middle, before, _ = proposal._turn(proposal.mass.unwhiten(here.position - proposal.center), here.momentum)
+    middle, before, _ = proposal._turn(
+        proposal.mass.unwhiten(here.position - proposal.center), here.momentum
+    )
     # there, turned back in time, the kick's end is where the first half ends
-    _, after, _ = proposal._turn(proposal.mass.unwhiten(there.position - proposal.center), -there.momentum)
+    _, after, _ = proposal._turn(
+        proposal.mass.unwhiten(there.position - proposal.center), -there.momentum
+    )
     decay = proposal.step_size * proposal.friction
-    kicked = -(1 + decay) * after - (1 - decay) * before + proposal.step_size * (proposal.mass.force(force) - middle)
+    kicked = (
+        -(1 + decay) * after
+        - (1 - decay) * before
+        + proposal.step_size * (proposal.mass.force(force) - middle)
+    )
     return kicked / (2 * jnp.sqrt(decay))
 
 
@@ -62,7 +76,11 @@ def middle_of_drift(proposal, phase):
     if isinstance(proposal, Leapfrog):
         return proposal._drift(phase.position, phase.momentum)
     if isinstance(proposal, Rotation):
-        return proposal._place(proposal._turn(proposal.mass.unwhiten(phase.position - proposal.center), phase.momentum)[0])
+        return proposal._place(
+            proposal._turn(
+                proposal.mass.unwhiten(phase.position - proposal.center), phase.momentum
+            )[0]
+        )
     if isinstance(proposal, Jump):
         return phase.position + 0.5 * proposal.scale * phase.momentum
     return phase.position
@@ -76,8 +94,14 @@ def unrounded(mass):
 
 KINDS = {
     "leapfrog": (lambda mass, scale: Leapfrog(scale, 0.8, mass), leapfrog_noise),
-    "rotation": (lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0), 0.8), rotation_noise),
-    "rotation without friction": (lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0)), no_noise),
+    "rotation": (
+        lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0), 0.8),
+        rotation_noise,
+    ),
+    "rotation without friction": (
+        lambda mass, scale: Rotation(5.0 * scale, unrounded(mass), jnp.arange(3.0)),
+        no_noise,
+    ),
     "langevin": (lambda mass, scale: Langevin(scale, mass), langevin_noise),
     "random walk": (lambda mass, scale: RandomWalk(scale), random_walk_noise),
     "user's skew proposal": (lambda mass, scale: Jump(scale), jump_noise),
@@ -111,7 +135,10 @@ def test_there_and_back(kind, seed, num_steps, scale):
         raw = build(as_mass(factor @ factor.T + np.eye(DIMENSION)), scale)
         proposal = from_densities(raw)
         noise = generator.normal(size=(num_steps, DIMENSION))
-        rows = (generator.normal(size=(num_steps, DIMENSION, DIMENSION)), generator.normal(size=(num_steps, DIMENSION)))
+        rows = (
+            generator.normal(size=(num_steps, DIMENSION, DIMENSION)),
+            generator.normal(size=(num_steps, DIMENSION)),
+        )
         momentum = jnp.asarray(generator.normal(size=DIMENSION)) if hasattr(raw, "reverse") else ()
         start = Phase(jnp.asarray(generator.normal(size=DIMENSION)), momentum)
         phases, work = walk(proposal, start, noise, rows)
@@ -122,7 +149,9 @@ def test_there_and_back(kind, seed, num_steps, scale):
             here, there = proposal.reverse(phases[step + 1]), proposal.reverse(phases[step])
             force = gradient(middle_of_drift(raw, here), (rows[0][step], rows[1][step]))
             back.append(np.asarray(noise_between(raw, here, there, force)))
-        returned, work_back = walk(proposal, proposal.reverse(phases[-1]), back, (rows[0][::-1], rows[1][::-1]))
+        returned, work_back = walk(
+            proposal, proposal.reverse(phases[-1]), back, (rows[0][::-1], rows[1][::-1])
+        )
 
         home = proposal.reverse(returned[-1])
         for found, wanted in zip(jax.tree.leaves(home), jax.tree.leaves(start), strict=True):
@@ -135,7 +164,10 @@ def test_the_loop_takes_these_steps():
     generator = np.random.default_rng(5)
     proposal = Leapfrog(0.1, 0.8, as_mass(2.0))
     noise = generator.normal(size=(7, DIMENSION)).astype(np.float32)
-    rows = (generator.normal(size=(7, DIMENSION, DIMENSION)).astype(np.float32), generator.normal(size=(7, DIMENSION)).astype(np.float32))
+    rows = (
+        generator.normal(size=(7, DIMENSION, DIMENSION)).astype(np.float32),
+        generator.normal(size=(7, DIMENSION)).astype(np.float32),
+    )
     start = Phase(jnp.zeros(DIMENSION), jnp.ones(DIMENSION))
     phases, work = walk(proposal, start, noise, rows)
     end, total, calls = run_trajectory(proposal, start, noise, rows, gradient, 7)

@@ -18,13 +18,18 @@ def start(form, num_chains):
     return jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * num_chains), TARGETS[form][1])
 
 
-@pytest.mark.parametrize("name", some_of(["amagold", "amagold irreversible", "sghmc", "sgld corrected"], "amagold irreversible"))
+@pytest.mark.parametrize(
+    "name",
+    some_of(["amagold", "amagold irreversible", "sghmc", "sgld corrected"], "amagold irreversible"),
+)
 def test_the_cut_does_not_show(name):
     sampler = SAMPLERS[name](TARGETS["vector"][0], 0.1)
     positions = start("vector", 4)
     whole = amagold.run_chains(sampler, jax.random.key(0), positions, 24, num_burn_in=3)
     for chunk_bytes in (1, 3_000, 20_000):
-        cut = amagold.run_chains(sampler, jax.random.key(0), positions, 24, num_burn_in=3, chunk_bytes=chunk_bytes)
+        cut = amagold.run_chains(
+            sampler, jax.random.key(0), positions, 24, num_burn_in=3, chunk_bytes=chunk_bytes
+        )
         np.testing.assert_array_equal(cut.position, whole.position)
         np.testing.assert_array_equal(cut.info.log_ratio, whole.info.log_ratio)
     assert whole.position.shape == (4, 24, 3)
@@ -36,9 +41,13 @@ def test_thinning_keeps_every_so_many_of_the_same_draws():
     positions = start("vector", 2)
     all_draws = amagold.run_chains(sampler, jax.random.key(0), positions, 24)
     for chunk_bytes in (chunks.CHUNK_BYTES, 1_000):
-        thinned = amagold.run_chains(sampler, jax.random.key(0), positions, 4, thin=6, chunk_bytes=chunk_bytes)
+        thinned = amagold.run_chains(
+            sampler, jax.random.key(0), positions, 4, thin=6, chunk_bytes=chunk_bytes
+        )
         np.testing.assert_array_equal(thinned.position, all_draws.position[:, 5::6])
-        np.testing.assert_array_equal(thinned.info.num_gradient_examples, 6 * all_draws.info.num_gradient_examples[:, ::6])
+        np.testing.assert_array_equal(
+            thinned.info.num_gradient_examples, 6 * all_draws.info.num_gradient_examples[:, ::6]
+        )
         mean_rate = all_draws.info.acceptance_rate.reshape(2, 4, 6).mean(axis=-1)
         np.testing.assert_allclose(thinned.info.acceptance_rate, mean_rate, rtol=1e-5)
 
@@ -103,7 +112,9 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
 def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
-    monkeypatch.setattr(chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))  # ten transitions of two chains
+    monkeypatch.setattr(
+        chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12)
+    )  # ten transitions of two chains
     layout = chunks.plan_layout(sampler, states, 1000, 1)
     assert layout.num_blocks * layout.num_kept <= 10
 
@@ -112,8 +123,18 @@ def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
 def test_progress_is_reported_and_does_not_show_in_the_draws():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     seen = []
-    quiet = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10, num_burn_in=4, chunk_bytes=3_000)
-    loud = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10, num_burn_in=4, chunk_bytes=3_000, report=seen.append)
+    quiet = amagold.run_chains(
+        sampler, jax.random.key(0), start("vector", 2), 10, num_burn_in=4, chunk_bytes=3_000
+    )
+    loud = amagold.run_chains(
+        sampler,
+        jax.random.key(0),
+        start("vector", 2),
+        10,
+        num_burn_in=4,
+        chunk_bytes=3_000,
+        report=seen.append,
+    )
     assert seen[-1] == 14
     assert seen == sorted(seen)
     np.testing.assert_array_equal(quiet.position, loud.position)
@@ -128,8 +149,12 @@ class ManyExamples(acceptance.FullTest):
 
 
 def test_counts_do_not_overflow_over_thinned_transitions(monkeypatch):
-    """A thousand tests over ten million examples are more than 32 bits hold, in one piece and in several."""
-    sampler = amagold.amagold(TARGETS["vector"][0], step_size=0.1, num_steps=1, acceptance=ManyExamples())
+    """A thousand tests over ten million examples are more than 32 bits hold, in one piece and in
+    several.
+    """
+    sampler = amagold.amagold(
+        TARGETS["vector"][0], step_size=0.1, num_steps=1, acceptance=ManyExamples()
+    )
     for most in (1000, 500):
         monkeypatch.setattr(chunks, "MAX_WORK", most * 3 * (10**7 + 12))
         draws = amagold.run_chains(sampler, jax.random.key(0), start("vector", 1), 1, thin=1000)

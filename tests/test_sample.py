@@ -42,12 +42,19 @@ def test_one_call_gives_good_draws(planned):
     assert not planned.is_partial
     assert dict(planned.posterior.sizes) == {"chain": 4, "draw": 1000, "theta_dim_0": 14}
     reference = amagold.sample(
-        amagold.l2mc(LOGISTIC, step_size=0.04, friction=1.0, num_steps=20), 1_000, 500, 64, seed=1, init=np.zeros(14), progress=False
+        amagold.l2mc(LOGISTIC, step_size=0.04, friction=1.0, num_steps=20),
+        1_000,
+        500,
+        64,
+        seed=1,
+        init=np.zeros(14),
+        progress=False,
     )
     for power in (1, 2):
         ours = (planned.posterior["theta"].values ** power).reshape(4 * 1000, 14)
         chains = (reference.posterior["theta"].values ** power).mean(axis=1)
-        # each half effective draw counts as one: a plan that mixes worse than it says fails here too
+        # each half effective draw counts as one: a plan that mixes worse than it says fails here
+        # too
         errors = np.hypot(ours.std(axis=0) / np.sqrt(1_000), chains.std(axis=0) / 8)
         assert np.max(np.abs(ours.mean(axis=0) - chains.mean(axis=0)) / errors) < 4.5
 
@@ -95,7 +102,8 @@ ONE_DEVICE = """
 import sys, numpy, amagold
 from amagold.run import chunks
 table = amagold.datasets.heart()
-sampler = amagold.l2mc(amagold.models.logistic(table.X, table.y, prior_scale=1.0), step_size=0.1, num_steps=3)
+target = amagold.models.logistic(table.X, table.y, prior_scale=1.0)
+sampler = amagold.l2mc(target, step_size=0.1, num_steps=3)
 run = amagold.sample(sampler, 20, 0, 4, init=numpy.zeros(14), progress=False)
 assert run.attributes["versions"]["platform"] == "cpu x " + sys.argv[2], run.attributes["versions"]
 numpy.save(sys.argv[1], run.posterior["theta"].values)
@@ -107,29 +115,52 @@ def test_one_and_two_devices_use_the_same_random_numbers(tmp_path):
     for count in ("1", "2"):
         environment = {**os.environ, "JAX_NUM_CPU_DEVICES": count, "PYTHONWARNINGS": "ignore"}
         file = tmp_path / f"{count}.npy"
-        subprocess.run([sys.executable, "-c", ONE_DEVICE, str(file), count], env=environment, check=True)
+        subprocess.run(
+            [sys.executable, "-c", ONE_DEVICE, str(file), count], env=environment, check=True
+        )
         found.append(np.load(file))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-4)
 
 
 def test_all_cores_are_used_by_default():
-    code = "import os, amagold, jax; amagold.models.double_well(); assert len(jax.devices()) == os.cpu_count(), jax.devices()"
-    environment = {name: value for name, value in os.environ.items() if name not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
+    code = (
+        "import os, amagold, jax; amagold.models.double_well(); assert len(jax.devices()) == "
+        "os.cpu_count(), jax.devices()"
+    )
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS")
+    }
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 @few_draws
 def test_statistics_have_arviz_names():
-    run = amagold.sample(amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3), 200, 50, 2, progress=False, thin=2)
+    run = amagold.sample(
+        amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3), 200, 50, 2, progress=False, thin=2
+    )
     stats = run.sample_stats
-    assert {"acceptance_rate", "step_size", "energy", "energy_error", "diverging", "n_steps"} <= set(stats.data_vars)
+    assert {
+        "acceptance_rate",
+        "step_size",
+        "energy",
+        "energy_error",
+        "diverging",
+        "n_steps",
+    } <= set(stats.data_vars)
     np.testing.assert_array_equal(stats["n_steps"], 6)
     np.testing.assert_array_equal(stats["num_gradient_examples"], 2 * 3 * 270)
     np.testing.assert_array_equal(stats["num_energy_examples"], 2 * 270)
     for chain, draw in ((0, 0), (1, 120)):
-        theta, first = run.posterior["theta"].values[chain, draw], run.posterior["theta"].values[0, 0]
+        theta, first = (
+            run.posterior["theta"].values[chain, draw],
+            run.posterior["theta"].values[0, 0],
+        )
         difference = float(stats["energy"][chain, draw] - stats["energy"][0, 0])
-        assert difference == pytest.approx(amagold.energy_difference(LOGISTIC, theta, first), abs=1e-3)
+        assert difference == pytest.approx(
+            amagold.energy_difference(LOGISTIC, theta, first), abs=1e-3
+        )
 
 
 @few_draws
@@ -146,7 +177,14 @@ def test_any_pytree_has_named_variables():
 
 @few_draws
 def test_a_biased_sampler_is_labelled():
-    run = amagold.sample(amagold.sghmc(amagold.models.double_well(), step_size=0.2), 100, 20, 2, init=0.0, progress=False)
+    run = amagold.sample(
+        amagold.sghmc(amagold.models.double_well(), step_size=0.2),
+        100,
+        20,
+        2,
+        init=0.0,
+        progress=False,
+    )
     assert run.label == "biased"
     assert "biased" in repr(run)
     assert run.summary().attrs["label"] == "biased"
@@ -156,12 +194,24 @@ def test_a_biased_sampler_is_labelled():
 @few_draws
 @pytest.mark.slow
 def test_draws_follow_the_double_well():
-    """Means over independent chains that start from one point; the planted twin keeps the warm-up's first draws."""
+    """Means over independent chains that start from one point; the planted twin keeps the warm-up's
+    first draws.
+    """
     moments = double_well_moments()
     run = amagold.sample(double_well_sampler(), 500, 300, 1024, init=-3.0, progress=False)
     theta = run.posterior["theta"].values
-    assert worst(np.stack([theta.mean(axis=1), (theta**2).mean(axis=1)], axis=1), [moments.mean, moments.variance + moments.mean**2]) < 1.0
-    early = amagold.sample(double_well_sampler(), 20, 0, 1024, init=-3.0, progress=False).posterior["theta"].values
+    assert (
+        worst(
+            np.stack([theta.mean(axis=1), (theta**2).mean(axis=1)], axis=1),
+            [moments.mean, moments.variance + moments.mean**2],
+        )
+        < 1.0
+    )
+    early = (
+        amagold.sample(double_well_sampler(), 20, 0, 1024, init=-3.0, progress=False)
+        .posterior["theta"]
+        .values
+    )
     assert worst(early.mean(axis=1), moments.mean) > 1.5
 
 
@@ -180,7 +230,9 @@ def test_summary_agrees_with_arviz_on_the_stored_draws(tmp_path):
     cost = run.cost()
     assert cost.minimum_ess == pytest.approx(table["ess_bulk"].min())
     assert cost.num_gradients == 4 * 1_000 * int(run.sample_stats["n_steps"][0, 0])
-    assert cost.ess_per_data_pass == pytest.approx(cost.minimum_ess / (4 * 1_000 * (run.sampler.num_steps + 1)))
+    assert cost.ess_per_data_pass == pytest.approx(
+        cost.minimum_ess / (4 * 1_000 * (run.sampler.num_steps + 1))
+    )
 
 
 @few_draws
@@ -191,8 +243,16 @@ def test_arviz_plots_open_the_result(tmp_path):
     mpl.use("Agg")
     run = amagold.sample(LOGISTIC, 200, 100, store=tmp_path / "run.zarr", progress=False)
     for tree in (run.to_datatree(), amagold.load(tmp_path / "run.zarr").to_datatree()):
-        for plot in (arviz_plots.plot_trace, arviz_plots.plot_forest, arviz_plots.plot_rank, arviz_plots.plot_energy):
-            drawn = plot(tree, **({} if plot is arviz_plots.plot_energy else {"coords": {"theta_dim_0": [0, 1]}}))
+        for plot in (
+            arviz_plots.plot_trace,
+            arviz_plots.plot_forest,
+            arviz_plots.plot_rank,
+            arviz_plots.plot_energy,
+        ):
+            drawn = plot(
+                tree,
+                **({} if plot is arviz_plots.plot_energy else {"coords": {"theta_dim_0": [0, 1]}}),
+            )
             drawn.savefig(tmp_path / "plot.png")
             assert (tmp_path / "plot.png").stat().st_size > 5_000
             mpl.pyplot.close("all")
@@ -212,7 +272,9 @@ def test_a_time_budget_returns_what_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 1_000)
     whole = amagold.sample(double_well_sampler(), 20_000, 20, 2, init=0.0, progress=False)
     path = tmp_path / "run.zarr"
-    partial = amagold.sample(double_well_sampler(), 20_000, 20, 2, init=0.0, progress=False, store=path, max_time=0.2)
+    partial = amagold.sample(
+        double_well_sampler(), 20_000, 20, 2, init=0.0, progress=False, store=path, max_time=0.2
+    )
     assert partial.is_partial
     assert "PARTIAL" in repr(partial)
     assert partial.attributes["stopped"] == "out of time"
@@ -225,12 +287,20 @@ def test_a_time_budget_returns_what_there_is(tmp_path, monkeypatch):
 
 
 def test_no_time_at_all_says_so():
-    with pytest.warns(amagold.SamplingWarning, match="no draws were kept: the run stopped before the first one"):
-        run = amagold.sample(double_well_sampler(), 100, 100, 2, init=0.0, progress=False, max_time=1e-6)
+    with pytest.warns(
+        amagold.SamplingWarning, match="no draws were kept: the run stopped before the first one"
+    ):
+        run = amagold.sample(
+            double_well_sampler(), 100, 100, 2, init=0.0, progress=False, max_time=1e-6
+        )
     assert run.is_partial
     assert run.posterior.sizes["draw"] == 0
     for ask in (run.summary, run.cost):
-        with pytest.raises(ValueError, match=r"the run must have draws to .* stopped before the first; go on with amagold.resume"):
+        with pytest.raises(
+            ValueError,
+            match=r"the run must have draws to .* stopped before the first; go on with "
+            r"amagold.resume",
+        ):
             ask()
 
 
@@ -268,7 +338,9 @@ def test_progress_shows_on_a_terminal_only(monkeypatch, capsys):
 def warnings_of(sampler, *numbers, **options):
     with pytest.warns(amagold.SamplingWarning) as caught:
         amagold.sample(sampler, *numbers, progress=False, **options)
-    assert {warning.filename for warning in caught} == {__file__}, "warnings point at the user's own line"
+    assert {warning.filename for warning in caught} == {__file__}, (
+        "warnings point at the user's own line"
+    )
     return "\n".join(str(warning.message) for warning in caught)
 
 
@@ -306,8 +378,14 @@ def test_frozen_chains_and_divergences_are_named():
         ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5"),
         ({"thin": 0}, "thin must be a whole number of at least 1, got 0"),
         ({"max_time": 0.0}, "max_time must be a finite number above 0, got 0"),
-        ({"init": 0.0, "init_per_chain": np.zeros(4)}, "init and init_per_chain must not both be given"),
-        ({"init_per_chain": np.zeros(3)}, "init_per_chain must have a leading axis of num_chains = 4 in every array, got 3"),
+        (
+            {"init": 0.0, "init_per_chain": np.zeros(4)},
+            "init and init_per_chain must not both be given",
+        ),
+        (
+            {"init_per_chain": np.zeros(3)},
+            "init_per_chain must have a leading axis of num_chains = 4 in every array, got 3",
+        ),
         ({"init": np.nan}, "must be finite"),
         ({"store": "no/such/folder/run.zarr"}, "store must lie in a folder that exists"),
         ({"store": 3.5}, "store must be the path of a folder to make"),
@@ -319,22 +397,36 @@ def test_bad_arguments_are_named(options, sentence):
 
 
 def test_a_target_that_does_not_know_its_positions_asks_for_one():
-    with pytest.raises(ValueError, match=r"init must be given, because the target does not say what its positions look like; pass init="):
+    with pytest.raises(
+        ValueError,
+        match=r"init must be given, because the target does not say what its positions look like; "
+        r"pass init=",
+    ):
         amagold.sample(amagold.Density(lambda theta: -(theta**2)), progress=False)
-    with pytest.raises(ValueError, match=r"target_or_sampler must be an amagold\.Posterior.*got int"):
+    with pytest.raises(
+        ValueError, match=r"target_or_sampler must be an amagold\.Posterior.*got int"
+    ):
         amagold.sample(3)
 
 
 def test_bad_input_leaves_nothing_behind(tmp_path):
     with pytest.raises(ValueError, match="must be finite"):
-        amagold.sample(double_well_sampler(), init=np.inf, store=tmp_path / "run.zarr", progress=False)
+        amagold.sample(
+            double_well_sampler(), init=np.inf, store=tmp_path / "run.zarr", progress=False
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 @few_draws
 def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
     draw = lambda **options: amagold.sample(  # noqa: E731
-        amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3), 4, 0, 2, init=np.zeros(14), progress=False, **options
+        amagold.l2mc(LOGISTIC, step_size=0.1, num_steps=3),
+        4,
+        0,
+        2,
+        init=np.zeros(14),
+        progress=False,
+        **options,
     )
     assert len(draw(store=tmp_path / "run.zarr").attributes["data_fingerprint"]) == 64
 
@@ -352,7 +444,9 @@ def test_a_second_call_compiles_nothing():
         amagold.sample(double_well_sampler(), 60, 20, 2, init=0.0, progress=False)
     before = _run_chunk.compiled()._cache_size()
     with pytest.warns(amagold.SamplingWarning):
-        again = amagold.sample(double_well_sampler(step_size=0.1), 60, 20, 2, init=0.0, seed=9, progress=False)
+        again = amagold.sample(
+            double_well_sampler(step_size=0.1), 60, 20, 2, init=0.0, seed=9, progress=False
+        )
     assert _run_chunk.compiled()._cache_size() == before
     assert again.compile_seconds < 1.0
 
@@ -366,7 +460,9 @@ def test_time_is_told_apart():
 
 @few_draws
 def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch):
-    """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the first and beside the second."""
+    """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the
+    first and beside the second.
+    """
     monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 20)
     draw = lambda: amagold.sample(double_well_sampler(), 60, 0, 2, init=0.0, progress=False)  # noqa: E731
     draw()  # nothing is left to compile
@@ -377,7 +473,9 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
 
     def compiles(duration):
         seconds[0] += duration
-        jax.monitoring.record_event_duration_secs("/jax/core/compile/backend_compile_duration", duration)
+        jax.monitoring.record_event_duration_secs(
+            "/jax/core/compile/backend_compile_duration", duration
+        )
 
     def slowly(*arguments, **options):
         for number, chunk in enumerate(run_chunks(*arguments, **options)):
@@ -421,9 +519,15 @@ def test_every_run_has_a_picture(kind, tmp_path):
     target = amagold.models.double_well()
     runs = {
         "planned": lambda: amagold.sample(target, 100, 40, 2, progress=False),
-        "biased": lambda: amagold.sample(amagold.sghmc(target, step_size=0.1), 100, 0, 2, progress=False),
-        "stopped in warm-up": lambda: amagold.sample(target, 100, 40, 2, progress=False, max_time=1e-9),
-        "not finite": lambda: amagold.sample(amagold.sghmc(target, step_size=50.0), 100, 0, 2, progress=False),
+        "biased": lambda: amagold.sample(
+            amagold.sghmc(target, step_size=0.1), 100, 0, 2, progress=False
+        ),
+        "stopped in warm-up": lambda: amagold.sample(
+            target, 100, 40, 2, progress=False, max_time=1e-9
+        ),
+        "not finite": lambda: amagold.sample(
+            amagold.sghmc(target, step_size=50.0), 100, 0, 2, progress=False
+        ),
     }
     runs[kind]().plot().savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 10_000
@@ -442,14 +546,19 @@ def draw(**options):
 draw()
 try:
     draw(store=sys.argv[1])
-    check(__debug__ and amagold.resume(sys.argv[1], sampler, progress=False).posterior.sizes["draw"] == 20)
+    resumed = __debug__ and amagold.resume(sys.argv[1], sampler, progress=False)
+    check(resumed and resumed.posterior.sizes["draw"] == 20)
 except ValueError as error:
     check(not __debug__ and "store cannot be used under python -O or -OO" in str(error))
 """
 
 
 @pytest.mark.parametrize(
-    "flags", [("-W", "error", "-OO"), *(pytest.param(alone, marks=pytest.mark.slow) for alone in (("-W", "error"), ("-OO",)))]
+    "flags",
+    [
+        ("-W", "error", "-OO"),
+        *(pytest.param(alone, marks=pytest.mark.slow) for alone in (("-W", "error"), ("-OO",))),
+    ],
 )
 def test_a_finished_run_is_returned_under_every_flag_of_python(tmp_path, flags):
     """Warnings that are errors are read on standard error; ArviZ without its docstrings works."""
@@ -465,7 +574,9 @@ def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
         raise RuntimeError("no such thing")
 
     monkeypatch.setattr("amagold.sampling.sample.advice_on", fail)
-    with pytest.warns(amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"):
+    with pytest.warns(
+        amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"
+    ):
         run = amagold.sample(double_well_sampler(), 20, 0, 2, init=0.0, progress=False)
     assert run.posterior.sizes["draw"] == 20
 

@@ -1,4 +1,6 @@
-"""SGHMC with a fresh momentum every T steps is biased however small its steps: its variance tends to T / (T - 1)."""
+"""SGHMC with a fresh momentum every T steps is biased however small its steps: its variance tends
+to T / (T - 1).
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,9 +11,17 @@ import amagold
 
 
 def drift_and_spread(make, num_steps, step_size):
-    """One transition on a standard normal is theta' = a theta + b r; both follow from two starts and the same momentum."""
+    """One transition on a standard normal is theta' = a theta + b r; both follow from two starts
+    and the same momentum.
+    """
     target = amagold.Density(lambda theta: -0.5 * theta**2)
-    sampler = make(target, step_size=step_size, friction=0.0, num_steps=num_steps, gradient=amagold.gradients.full())
+    sampler = make(
+        target,
+        step_size=step_size,
+        friction=0.0,
+        num_steps=num_steps,
+        gradient=amagold.gradients.full(),
+    )
     key = jax.random.key(0)
     momentum = float(sampler.draw(key, jnp.float32(0.0)).momentum)
     ends = [float(sampler.step(key, sampler.init(start))[0].position) for start in (0.0, 1.0)]
@@ -27,5 +37,7 @@ def test_the_limit_of_small_steps(num_steps):
 
 def test_the_time_symmetric_step_has_no_such_bias():
     never = amagold.acceptance.never_reject()
-    drift, spread = drift_and_spread(lambda *given, **named: amagold.amagold(*given, **named, acceptance=never), 10, 0.05)
+    drift, spread = drift_and_spread(
+        lambda *given, **named: amagold.amagold(*given, **named, acceptance=never), 10, 0.05
+    )
     np.testing.assert_allclose(spread**2 / (1.0 - drift**2), 1.0, rtol=0.005)

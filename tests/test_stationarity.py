@@ -12,7 +12,8 @@ from false_alarms import PLANTED, worst
 
 NUM_CHAINS = 200_000
 MANY = 8
-SOME_EXACT = [  # every plan, proposal and kind of mass once, either with a fresh momentum or a kept one
+# every plan, proposal and kind of mass once, either with a fresh momentum or a kept one
+SOME_EXACT = [
     "amagold reversible iid",
     "amagold reversible palindrome",
     "amagold irreversible epoch",
@@ -27,21 +28,27 @@ SOME_EXACT = [  # every plan, proposal and kind of mass once, either with a fres
 
 
 def shift(before, states):
-    """How far the features of the chains moved, chain by chain: zero on average when the distribution stands still."""
+    """How far the features of the chains moved, chain by chain: zero on average when the
+    distribution stands still.
+    """
     return np.asarray(jax.jit(features)(states.position) - jax.jit(features)(jnp.asarray(before)))
 
 
 def momentum_features(states):
     """Moments of a kept momentum against those of N(0, I)."""
     first, second = states.momentum[:, 0], states.momentum[:, 1]
-    return np.asarray(jnp.stack([first, second, first**2 - 1.0, second**2 - 1.0, first * second], axis=-1))
+    return np.asarray(
+        jnp.stack([first, second, first**2 - 1.0, second**2 - 1.0, first * second], axis=-1)
+    )
 
 
 @pytest.mark.parametrize("name", some_of(exact_samplers(), *SOME_EXACT))
 def test_exact_draws_stay_exact(name):
     draws = exact_draws(NUM_CHAINS)
     after_one, after_many, info = move(exact_samplers()[name], draws, MANY, seed=1)
-    assert 0.15 < float(info.acceptance_rate.mean()) < 0.999, "the test says little when nothing or everything is accepted"
+    assert 0.15 < float(info.acceptance_rate.mean()) < 0.999, (
+        "the test says little when nothing or everything is accepted"
+    )
     for states in (after_one, after_many):
         assert worst(shift(draws, states)) < 1.0
         if np.ndim(states.momentum) == 2:
@@ -58,7 +65,10 @@ def test_a_wall_is_honoured_exactly(name):
     assert worst(shift(draws, states)) < 1.0
 
 
-@pytest.mark.parametrize("name", some_of(broken_samplers(), *(name for name in broken_samplers() if name.startswith("irr"))))
+@pytest.mark.parametrize(
+    "name",
+    some_of(broken_samplers(), *(name for name in broken_samplers() if name.startswith("irr"))),
+)
 def test_planted_bugs_are_seen(name):
     draws = exact_draws(NUM_CHAINS)
     _, states, _ = move(broken_samplers()[name], draws, MANY, seed=3)
@@ -73,7 +83,12 @@ def mean_ratio_deviation(sampler):
     return worst(ratio, expected=1.0)
 
 
-@pytest.mark.parametrize("name", some_of(exact_samplers(), "amagold irreversible iid", "rotation irreversible", "sgld corrected"))
+@pytest.mark.parametrize(
+    "name",
+    some_of(
+        exact_samplers(), "amagold irreversible iid", "rotation irreversible", "sgld corrected"
+    ),
+)
 def test_the_mean_ratio_is_one(name):
     assert mean_ratio_deviation(exact_samplers(scale=0.4)[name]) < 1.0
 

@@ -1,4 +1,6 @@
-"""An epoch that runs on over trajectories is not exact; the same stream reversed by a fair coin is."""
+"""An epoch that runs on over trajectories is not exact; the same stream reversed by a fair
+coin is.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +18,9 @@ WEIGHTS = np.array([2.0, 0.1, 0.1], np.float32)
 
 
 def log_likelihood(position, example):
-    """Three examples that pull in different directions, so that the order in which they come matters."""
+    """Three examples that pull in different directions, so that the order in which they come
+    matters.
+    """
     tilt, weight = example
     return tilt * position - weight * jnp.exp(position)
 
@@ -26,7 +30,9 @@ def log_prior(position):
 
 
 def exact_draws():
-    """By rejection from the prior: the tilts sum to zero, so the likelihood is exp(-sum(WEIGHTS) exp(theta)) < 1."""
+    """By rejection from the prior: the tilts sum to zero, so the likelihood is exp(-sum(WEIGHTS)
+    exp(theta)) < 1.
+    """
     generator = np.random.default_rng(7)
     proposals = generator.normal(size=8 * NUM_CHAINS)
     kept = np.log(generator.uniform(size=proposals.size)) < -WEIGHTS.sum() * np.exp(proposals)
@@ -41,12 +47,17 @@ def features(position):
 def move(draws, plan, resample_momentum):
     """Feed one unbroken stream of shuffled epochs of three batches to trajectories of two."""
     target = amagold.Posterior(log_likelihood, log_prior, (TILTS, WEIGHTS))
-    settings = dict(step_size=0.3, friction=0.2, num_steps=NUM_STEPS, resample_momentum=resample_momentum)
+    settings = dict(
+        step_size=0.3, friction=0.2, num_steps=NUM_STEPS, resample_momentum=resample_momentum
+    )
     sampler = amagold.amagold(target, gradient=gradients.minibatch(1, plan), **settings)
     num_epochs = NUM_TRANSITIONS * NUM_STEPS // NUM_EXAMPLES
 
     def chain(position, start_key, run_key, stream_key):
-        epochs = [jax.random.permutation(key, NUM_EXAMPLES) for key in jax.random.split(stream_key, num_epochs)]
+        epochs = [
+            jax.random.permutation(key, NUM_EXAMPLES)
+            for key in jax.random.split(stream_key, num_epochs)
+        ]
         stream = jnp.concatenate(epochs).reshape(NUM_TRANSITIONS, NUM_STEPS, 1)
 
         def transition(state, step):
@@ -57,7 +68,9 @@ def move(draws, plan, resample_momentum):
             return sampler.advance(state, randomness, rows)
 
         keys = jax.random.split(run_key, NUM_TRANSITIONS)
-        return jax.lax.scan(transition, sampler.init(position, start_key), (keys, stream))[0].position
+        return jax.lax.scan(transition, sampler.init(position, start_key), (keys, stream))[
+            0
+        ].position
 
     keys = [jax.random.split(key, len(draws)) for key in jax.random.split(jax.random.key(3), 3)]
     return np.asarray(jax.jit(jax.vmap(chain))(draws, *keys))

@@ -1,4 +1,6 @@
-"""Stores that were edited, damaged or made up: one sentence, nothing outside touched, nothing executed."""
+"""Stores that were edited, damaged or made up: one sentence, nothing outside touched, nothing
+executed.
+"""
 
 import json
 import os
@@ -23,7 +25,9 @@ from amagold.store.zarr_store import ZarrStore
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
-SAMPLER = amagold.hmc(amagold.Density(lambda at: -0.5 * (at["x"] @ at["x"])), step_size=0.5, num_steps=4)
+SAMPLER = amagold.hmc(
+    amagold.Density(lambda at: -0.5 * (at["x"] @ at["x"])), step_size=0.5, num_steps=4
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,9 @@ def assert_no_damage(store):
 
 
 def edit(store, change):
-    """Edit the root's metadata as somebody would who knows about the checksum and the second copy."""
+    """Edit the root's metadata as somebody would who knows about the checksum and the
+    second copy.
+    """
     document, facts = unseal(json.loads((store / "zarr.json").read_text()))
     change(document, document["attributes"], document["consolidated_metadata"]["metadata"])
     is_whole = isinstance(document.get("attributes"), dict)
@@ -62,12 +68,22 @@ def edit(store, change):
 
 
 # Zarr takes such an array for one of texts, and lets the last filter decode first
-V2 = {"zarr_format": 2, "shape": [2, 50, 2], "chunks": [2, 50, 2], "dtype": "|O", "fill_value": "", "order": "C",
-      "filters": [{"id": "vlen-utf8"}, {"id": "pickle", "protocol": 5}], "compressor": None}  # fmt: skip
+V2 = {
+    "zarr_format": 2,
+    "shape": [2, 50, 2],
+    "chunks": [2, 50, 2],
+    "dtype": "|O",
+    "fill_value": "",
+    "order": "C",
+    "filters": [{"id": "vlen-utf8"}, {"id": "pickle", "protocol": 5}],
+    "compressor": None,
+}
 EDITS = {
     "no settings": lambda root, facts, arrays: facts.pop("settings"),
     "an extra setting": lambda root, facts, arrays: facts["settings"].update(more=1),
-    "more draws than there is room for": lambda root, facts, arrays: facts["settings"].update(num_samples=500),
+    "more draws than there is room for": lambda root, facts, arrays: facts["settings"].update(
+        num_samples=500
+    ),
     "a setting of another type": lambda root, facts, arrays: facts["settings"].update(thin="2"),
     "no plan": lambda root, facts, arrays: facts.pop("plan"),
     "a plan of another kind": lambda root, facts, arrays: facts["plan"].update(kind="os.system"),
@@ -77,39 +93,75 @@ EDITS = {
     "no label": lambda root, facts, arrays: facts.pop("label"),
     "a time of another type": lambda root, facts, arrays: facts.update(sampling_time=[1]),
     "no fingerprint": lambda root, facts, arrays: facts.pop("data_fingerprint"),
-    "metadata of another type": lambda root, facts, arrays: root["consolidated_metadata"].update(metadata=[1]),
-    "an endless length": lambda root, facts, arrays: arrays["posterior/x"].update(shape=[2, 10**12, 2]),
-    "an endless draw axis": lambda root, facts, arrays: arrays["posterior/draw"].update(shape=[10**12]),
-    "an axis that is not there": lambda root, facts, arrays: arrays["posterior/draw"].update(shape=[]),
+    "metadata of another type": lambda root, facts, arrays: root["consolidated_metadata"].update(
+        metadata=[1]
+    ),
+    "an endless length": lambda root, facts, arrays: arrays["posterior/x"].update(
+        shape=[2, 10**12, 2]
+    ),
+    "an endless draw axis": lambda root, facts, arrays: arrays["posterior/draw"].update(
+        shape=[10**12]
+    ),
+    "an axis that is not there": lambda root, facts, arrays: arrays["posterior/draw"].update(
+        shape=[]
+    ),
     "a label of its own": lambda root, facts, arrays: facts.update(label="exact, certified"),
     "a label of another run": lambda root, facts, arrays: facts.update(label="biased"),
     "a time that is none": lambda root, facts, arrays: facts.update(sampling_time=float("nan")),
     "a time without end": lambda root, facts, arrays: facts.update(compile_time=float("inf")),
     "a reason with an escape": lambda root, facts, arrays: facts.update(stopped="\x1b[2Jdone"),
-    "a version with an escape": lambda root, facts, arrays: facts["versions"].update(jax="\x1b]0;mine\x07"),
-    "a plan with an escape": lambda root, facts, arrays: facts["plan"].update(proposal="\x9b31mLeapfrog"),
+    "a version with an escape": lambda root, facts, arrays: facts["versions"].update(
+        jax="\x1b]0;mine\x07"
+    ),
+    "a plan with an escape": lambda root, facts, arrays: facts["plan"].update(
+        proposal="\x9b31mLeapfrog"
+    ),
     "a plan with a list": lambda root, facts, arrays: facts["plan"].update(num_steps=[4]),
     "a plan with a text": lambda root, facts, arrays: facts["plan"].update(step_size="0.5"),
     "a plan without a field": lambda root, facts, arrays: facts["plan"].pop("numbers"),
     "spoilt by a number": lambda root, facts, arrays: facts.update(spoilt=[1]),
-    "a position of objects": lambda root, facts, arrays: facts.update(position=["leaf", [[2], "object"]]),
-    "a scale and an offset": lambda root, facts, arrays: arrays["posterior/x"]["attributes"].update(scale_factor=100.0, add_offset=1.0),
+    "a position of objects": lambda root, facts, arrays: facts.update(
+        position=["leaf", [[2], "object"]]
+    ),
+    "a scale and an offset": lambda root, facts, arrays: arrays["posterior/x"]["attributes"].update(
+        scale_factor=100.0, add_offset=1.0
+    ),
     "a fill value": lambda root, facts, arrays: arrays["posterior/x"].update(fill_value=1.0),
     "another type": lambda root, facts, arrays: arrays["posterior/x"].update(data_type="int32"),
-    "a time for a type": lambda root, facts, arrays: arrays["posterior/x"].update(data_type="numpy.datetime64"),
+    "a time for a type": lambda root, facts, arrays: arrays["posterior/x"].update(
+        data_type="numpy.datetime64"
+    ),
     "an earlier format": lambda root, facts, arrays: arrays.update({"posterior/x": V2}),
-    "another codec": lambda root, facts, arrays: arrays["posterior/x"]["codecs"].insert(1, {"name": "numcodecs.pickle"}),
-    "a codec for a coordinate": lambda root, facts, arrays: arrays["posterior/chain"]["codecs"].insert(1, {"name": "gzip"}),
-    "an array of our own kind beside": lambda root, facts, arrays: arrays.update({"posterior/y": arrays["posterior/x"]}),
+    "another codec": lambda root, facts, arrays: arrays["posterior/x"]["codecs"].insert(
+        1, {"name": "numcodecs.pickle"}
+    ),
+    "a codec for a coordinate": lambda root, facts, arrays: arrays["posterior/chain"][
+        "codecs"
+    ].insert(1, {"name": "gzip"}),
+    "an array of our own kind beside": lambda root, facts, arrays: arrays.update(
+        {"posterior/y": arrays["posterior/x"]}
+    ),
     "an array that is left out": lambda root, facts, arrays: arrays.pop("posterior/x"),
-    "a huge chunk": lambda root, facts, arrays: arrays["posterior/x"]["chunk_grid"]["configuration"].update(chunk_shape=[2, 2**29, 2]),
-    "a name with an escape": lambda root, facts, arrays: arrays.update({"posterior/\x1b[31mx": arrays.pop("posterior/x")}),
-    "a name that leads outside": lambda root, facts, arrays: arrays.update({"posterior/../../victim": arrays["posterior/x"]}),
-    "a group that leads outside": lambda root, facts, arrays: arrays.update({"../victim/x": arrays["posterior/x"]}),
+    "a huge chunk": lambda root, facts, arrays: arrays["posterior/x"]["chunk_grid"][
+        "configuration"
+    ].update(chunk_shape=[2, 2**29, 2]),
+    "a name with an escape": lambda root, facts, arrays: arrays.update(
+        {"posterior/\x1b[31mx": arrays.pop("posterior/x")}
+    ),
+    "a name that leads outside": lambda root, facts, arrays: arrays.update(
+        {"posterior/../../victim": arrays["posterior/x"]}
+    ),
+    "a group that leads outside": lambda root, facts, arrays: arrays.update(
+        {"../victim/x": arrays["posterior/x"]}
+    ),
 }
 
 
-@pytest.mark.parametrize("open_it", [amagold.load, lambda path: amagold.resume(path, SAMPLER, progress=False)], ids=["load", "resume"])
+@pytest.mark.parametrize(
+    "open_it",
+    [amagold.load, lambda path: amagold.resume(path, SAMPLER, progress=False)],
+    ids=["load", "resume"],
+)
 @pytest.mark.parametrize("change", EDITS)
 def test_an_edited_description_is_refused_in_one_sentence(store, change, open_it):
     victim = store.parent / "victim"
@@ -117,7 +169,11 @@ def test_an_edited_description_is_refused_in_one_sentence(store, change, open_it
     chunk = next((victim / "c").rglob("[0-9]*/[0-9]*/[0-9]*"))
     chunk.write_bytes(b"mine")
     edit(store, EDITS[change])
-    with pytest.raises(ValueError, match=r"path must be the folder of a run stored by amagold, but what .* says of itself cannot be used"):
+    with pytest.raises(
+        ValueError,
+        match=r"path must be the folder of a run stored by amagold, but what .* says of itself "
+        r"cannot be used",
+    ):
         open_it(store)
     assert chunk.read_bytes() == b"mine"
 
@@ -125,9 +181,14 @@ def test_an_edited_description_is_refused_in_one_sentence(store, change, open_it
 @pytest.mark.parametrize("missing", ["sample_stats", "posterior/x"])
 def test_a_missing_part_is_reported_and_made_again(store, missing, draws):
     shutil.rmtree(store / missing)
-    with pytest.warns(amagold.SamplingWarning, match=rf"damaged draws: {missing}.*it is missing.*the first 0 of 50 are readable"):
+    with pytest.warns(
+        amagold.SamplingWarning,
+        match=rf"damaged draws: {missing}.*it is missing.*the first 0 of 50 are readable",
+    ):
         assert amagold.load(store).posterior.sizes["draw"] == 0
-    np.testing.assert_array_equal(amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws)
+    np.testing.assert_array_equal(
+        amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws
+    )
     assert_no_damage(store)
 
 
@@ -170,30 +231,49 @@ class Trap:
 
 
 def with_a_pickle_filter(folder):
-    """The array as Zarr's format 2 with a filter that unpickles its chunk, which numcodecs before 0.16.6 obeys."""
+    """The array as Zarr's format 2 with a filter that unpickles its chunk, which numcodecs before
+    0.16.6 obeys.
+    """
     (folder / "zarr.json").unlink()
     (folder / ".zarray").write_text(json.dumps(V2))
     for name in ("0.0.0", "0.0", "0"):
         (folder / name).write_bytes(pickle.dumps(Trap()))
 
 
-@pytest.mark.parametrize("array", ["posterior/x", "sample_stats/energy", "posterior/chain", "posterior/draw", "posterior/x_dim_0"])
+@pytest.mark.parametrize(
+    "array",
+    [
+        "posterior/x",
+        "sample_stats/energy",
+        "posterior/chain",
+        "posterior/draw",
+        "posterior/x_dim_0",
+    ],
+)
 def test_no_array_of_a_stranger_is_decoded(store, array, draws, monkeypatch):
-    """Codecs are not even looked up; with numcodecs before 0.16.6 this one was found, and ran what it decoded."""
+    """Codecs are not even looked up; with numcodecs before 0.16.6 this one was found, and ran what
+    it decoded.
+    """
     monkeypatch.chdir(store.parent)
-    monkeypatch.setattr("numcodecs.registry.get_codec", lambda *arguments: pytest.fail("a codec was looked up"))
+    monkeypatch.setattr(
+        "numcodecs.registry.get_codec", lambda *arguments: pytest.fail("a codec was looked up")
+    )
     with_a_pickle_filter(store / array)
     with pytest.warns(amagold.SamplingWarning, match="damaged"):
         amagold.load(store).posterior.load()
     assert main(["report", str(store)]) == 0
-    np.testing.assert_array_equal(amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws)
+    np.testing.assert_array_equal(
+        amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws
+    )
     assert not Path("executed").exists()
     monkeypatch.undo()
     assert_no_damage(store)
 
 
 def test_a_chunk_that_would_expand_is_refused_before_it_does(store):
-    """Two gigabytes of zeros in eight megabytes, with the right checksum; then a header alone that promises as much."""
+    """Two gigabytes of zeros in eight megabytes, with the right checksum; then a header alone that
+    promises as much.
+    """
     import google_crc32c
     from numcodecs import blosc
 
@@ -229,8 +309,15 @@ def flipped_bytes(file, how_many, seed=0):
     file.write_bytes(content)
 
 
-BESIDE_THE_DRAWS = ("posterior/zarr.json", "posterior/x/zarr.json", "posterior/chain/zarr.json", "sample_stats/n_steps/zarr.json",
-                    "posterior/chain/c/0", "posterior/draw/c/0", "posterior/x_dim_0/c/0")  # fmt: skip
+BESIDE_THE_DRAWS = (
+    "posterior/zarr.json",
+    "posterior/x/zarr.json",
+    "posterior/chain/zarr.json",
+    "sample_stats/n_steps/zarr.json",
+    "posterior/chain/c/0",
+    "posterior/draw/c/0",
+    "posterior/x_dim_0/c/0",
+)
 
 NUMBERS = {"chain": [0, 1], "draw": list(range(50)), "x_dim_0": [0, 1]}
 
@@ -242,15 +329,23 @@ def test_flipped_bytes_beside_the_draws_change_nothing(store, draws, name):
     for place in flipped_bytes(store / name, 20):
         found = amagold.load(store)
         np.testing.assert_array_equal(found.posterior["x"], draws, err_msg=f"{name} {place}")
-        assert {axis: numbers.values.tolist() for axis, numbers in found.posterior.coords.items()} == NUMBERS
+        assert {
+            axis: numbers.values.tolist() for axis, numbers in found.posterior.coords.items()
+        } == NUMBERS
         assert found.sample_stats["n_steps"].values.tolist() == [[4] * 50] * 2
-        is_reported = any(f"damaged {kind}: {name!r}" in sentence for sentence in found.warnings for kind in ("metadata", "coordinates"))
+        is_reported = any(
+            f"damaged {kind}: {name!r}" in sentence
+            for sentence in found.warnings
+            for kind in ("metadata", "coordinates")
+        )
         assert is_reported or json.loads((store / name).read_bytes()) == whole, f"{name} {place}"
         tries += 1
     assert tries == 20
     (store / name).unlink()
     with pytest.warns(amagold.SamplingWarning, match=f"{name}.*and it is written again"):
-        np.testing.assert_array_equal(amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws)
+        np.testing.assert_array_equal(
+            amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws
+        )
     assert_no_damage(store)
 
 
@@ -260,12 +355,17 @@ def test_flipped_bytes_in_the_root_are_found_and_its_copy_is_used(store, draws):
     for place in flipped_bytes(store / "zarr.json", 60):
         found = amagold.load(store)
         np.testing.assert_array_equal(found.posterior["x"], draws, err_msg=str(place))
-        is_reported = any("damaged metadata" in sentence and "its copy was used" in sentence for sentence in found.warnings)
+        is_reported = any(
+            "damaged metadata" in sentence and "its copy was used" in sentence
+            for sentence in found.warnings
+        )
         assert is_reported or json.loads((store / "zarr.json").read_bytes()) == whole, place
         reported += is_reported
     assert reported > 30
     (store / "zarr.json").unlink()
-    np.testing.assert_array_equal(amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws)
+    np.testing.assert_array_equal(
+        amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws
+    )
     assert_no_damage(store)
 
 
@@ -284,7 +384,10 @@ def test_flipped_bytes_in_a_root_without_copy_end_in_one_sentence(store, draws):
         if json_or_none(store / "zarr.json") == whole:  # white space for other white space
             np.testing.assert_array_equal(amagold.load(store).posterior["x"], draws)
             continue
-        with pytest.raises(ValueError, match=r"zarr\.json' cannot be used.*; restore it from a backup, or give another path"):
+        with pytest.raises(
+            ValueError,
+            match=r"zarr\.json' cannot be used.*; restore it from a backup, or give another path",
+        ):
             amagold.load(store)
         refused += 1
     assert refused > 30
@@ -296,7 +399,14 @@ def test_a_lost_copy_of_the_root_is_made_again(store):
     assert places(store)[0].read_bytes() == places(store)[1].read_bytes()
 
 
-LINKS = ("posterior/x/c/0/0/0", "posterior/x/c", "posterior/x/zarr.json", "sample_stats", ".amagold", "zarr.json")
+LINKS = (
+    "posterior/x/c/0/0/0",
+    "posterior/x/c",
+    "posterior/x/zarr.json",
+    "sample_stats",
+    ".amagold",
+    "zarr.json",
+)
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -323,14 +433,23 @@ def as_pipe(file):
 
 @pytest.mark.parametrize("change", [as_folder, as_pipe])
 @pytest.mark.parametrize(
-    "name", ["posterior/x/c/0/0/0", "sample_stats/energy/c/0/0", "posterior/chain/c/0", "posterior/zarr.json", "zarr.json"]
+    "name",
+    [
+        "posterior/x/c/0/0/0",
+        "sample_stats/energy/c/0/0",
+        "posterior/chain/c/0",
+        "posterior/zarr.json",
+        "zarr.json",
+    ],
 )
 def test_what_is_no_file_is_damage(store, draws, change, name):
     change(store / name)
     with pytest.warns(amagold.SamplingWarning, match="damaged"):
         found = amagold.load(store)
     assert not np.isnan(found.posterior["x"]).any()
-    np.testing.assert_array_equal(amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws)
+    np.testing.assert_array_equal(
+        amagold.resume(store, SAMPLER, progress=False).posterior["x"], draws
+    )
     assert_no_damage(store)
 
 
@@ -338,7 +457,9 @@ def test_what_is_no_file_is_damage(store, draws, change, name):
 def test_a_checkpoint_that_is_no_file_is_passed_over(store, draws, change):
     change(CheckpointFolder(store / ".amagold").files()[-1])
     (store / ".amagold" / "other.checkpoint").mkdir()
-    with pytest.warns(amagold.SamplingWarning, match="checkpoint .* is damaged: it is not a file|Is a directory"):
+    with pytest.warns(
+        amagold.SamplingWarning, match="checkpoint .* is damaged: it is not a file|Is a directory"
+    ):
         again = amagold.resume(store, SAMPLER, progress=False)
     np.testing.assert_array_equal(again.posterior["x"], draws)
 
@@ -364,7 +485,9 @@ def test_edited_notes_of_a_checkpoint_are_damage(store, draws, change):
 
 def test_a_store_that_is_moved_away_while_it_is_written(tmp_path):
     path = tmp_path / "run.zarr"
-    store = ZarrStore.create(path, {"posterior": {"x": Variable((), "float32")}}, {"posterior": 50}, 2, {})
+    store = ZarrStore.create(
+        path, {"posterior": {"x": Variable((), "float32")}}, {"posterior": 50}, 2, {}
+    )
     store.write("posterior", 0, {"x": np.ones((2, 20), np.float32)})
     store.commit({"posterior": 20}, {})
     path.rename(tmp_path / "elsewhere.zarr")
@@ -372,7 +495,11 @@ def test_a_store_that_is_moved_away_while_it_is_written(tmp_path):
         store.write("posterior", 20, {"x": np.ones((2, 20), np.float32)})
     with pytest.raises(OSError, match="No such file"):
         store.commit({"posterior": 40}, {})
-    assert store.length("posterior") == ZarrStore(tmp_path / "elsewhere.zarr").length("posterior") == 20
+    assert (
+        store.length("posterior")
+        == ZarrStore(tmp_path / "elsewhere.zarr").length("posterior")
+        == 20
+    )
     assert not path.exists(), "what was moved away is not made anew"
 
 
@@ -382,13 +509,28 @@ def test_null_characters_in_paths(path):
         amagold.load(path)
     with pytest.raises(ValueError, match="path must be the folder of a stored run"):
         amagold.resume(path, SAMPLER, progress=False)
-    with pytest.raises(ValueError, match="store must be the path of a folder to make, or None, got"):
+    with pytest.raises(
+        ValueError, match="store must be the path of a folder to make, or None, got"
+    ):
         amagold.sample(SAMPLER, init={"x": np.zeros(2)}, store=path, progress=False)
 
 
 def test_a_label_outside_the_contract_is_not_stored():
-    for label in ("exact", "biased", "approximate (confidence, error 0.05, range measured)", "approximate (barker, variance 1e-05)", MIXED):
+    for label in (
+        "exact",
+        "biased",
+        "approximate (confidence, error 0.05, range measured)",
+        "approximate (barker, variance 1e-05)",
+        MIXED,
+    ):
         check_label(label)
-    for label in ("exact, certified", "Exact", "approximate", "approximate (mine)", "exact\n", None):
+    for label in (
+        "exact, certified",
+        "Exact",
+        "approximate",
+        "approximate (mine)",
+        "exact\n",
+        None,
+    ):
         with pytest.raises(ValueError, match="label must be 'exact'"):
             check_label(label)

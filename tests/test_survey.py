@@ -13,13 +13,17 @@ from amagold.mode.wide import wide_positions
 
 
 def earnings(num_rows=1192):
-    """A regression in raw units with an unknown noise scale, from zeros: residuals of 10^4 where the scale says one."""
+    """A regression in raw units with an unknown noise scale, from zeros: residuals of 10^4 where
+    the scale says one.
+    """
     generator = np.random.default_rng(1)
     height = generator.normal(66.9, 3.83, num_rows).round()
     earned = -85000.0 + 1595.0 * height + generator.normal(0.0, 18865.0, num_rows)
 
     def log_likelihood(at, row):
-        residual = (row["earned"] - at["beta"][0] - at["beta"][1] * row["height"]) * jnp.exp(-at["log_sigma"])
+        residual = (row["earned"] - at["beta"][0] - at["beta"][1] * row["height"]) * jnp.exp(
+            -at["log_sigma"]
+        )
         return -0.5 * residual**2 - at["log_sigma"]
 
     data = {"earned": earned.astype(np.float32), "height": height.astype(np.float32)}
@@ -27,8 +31,14 @@ def earnings(num_rows=1192):
     predictors = np.column_stack([np.ones(num_rows), height])
     best = np.linalg.lstsq(predictors, earned, rcond=None)[0]
     left = earned - predictors @ best
-    errors = np.sqrt(left @ left / (num_rows - 2) * np.diag(np.linalg.inv(predictors.T @ predictors)))
-    return amagold.Posterior(log_likelihood, lambda at: 0.0 * at["log_sigma"], data, init=init), best, errors
+    errors = np.sqrt(
+        left @ left / (num_rows - 2) * np.diag(np.linalg.inv(predictors.T @ predictors))
+    )
+    return (
+        amagold.Posterior(log_likelihood, lambda at: 0.0 * at["log_sigma"], data, init=init),
+        best,
+        errors,
+    )
 
 
 def two_gaussians(first=0.7, apart=4.0):
@@ -51,13 +61,19 @@ def spike_and_slab():
 
 
 def two_clumps(num_rows=20, upper=0.5, gap=10.0):
-    """Outcomes that agree with each other in two places, and noise whose tails let either be outliers."""
+    """Outcomes that agree with each other in two places, and noise whose tails let either be
+    outliers.
+    """
     generator = np.random.default_rng(4)
     above = int(num_rows * upper)
-    y = np.concatenate([generator.normal(0.0, 0.5, num_rows - above), generator.normal(gap, 0.5, above)])
+    y = np.concatenate(
+        [generator.normal(0.0, 0.5, num_rows - above), generator.normal(gap, 0.5, above)]
+    )
     settings = dict(prior_scale=10.0, degrees_of_freedom=1.0, noise_scale=1.0)
     grid = np.linspace(-30.0, 40.0, 200_001)
-    log_density = -0.5 * (grid / 10.0) ** 2 - np.sum([np.log1p((each - grid) ** 2) for each in y], axis=0)
+    log_density = -0.5 * (grid / 10.0) ** 2 - np.sum(
+        [np.log1p((each - grid) ** 2) for each in y], axis=0
+    )
     weights = np.exp(log_density - log_density.max())
     mean = float(np.sum(weights * grid) / weights.sum())
     return amagold.models.robust(np.zeros((num_rows, 0)), y, **settings), mean
@@ -89,7 +105,9 @@ def test_modes_that_differ_are_kept_apart_and_weighed():
     assert found.shares == pytest.approx([0.7, 0.3], abs=0.02)
     np.testing.assert_allclose(found.mode.position, -4.0, atol=0.05)
     assert not found.has_one_region
-    starts = {round(float(np.sign(np.asarray(region.position).sum()))) for region in found.regions[:4]}
+    starts = {
+        round(float(np.sign(np.asarray(region.position).sum()))) for region in found.regions[:4]
+    }
     assert starts == {-1, 1}
 
 
@@ -98,13 +116,17 @@ def test_mass_that_no_mode_explains_is_seen():
     assert len(found.shares) == 1
     assert not found.is_explained
     assert not found.has_one_region
-    spread = [float(np.sqrt(np.mean(np.asarray(region.position) ** 2))) for region in found.regions[:4]]
+    spread = [
+        float(np.sqrt(np.mean(np.asarray(region.position) ** 2))) for region in found.regions[:4]
+    ]
     assert min(spread) < 0.2
     assert max(spread) > 1.0
 
 
 def test_one_gaussian_is_one_region():
-    target = amagold.Density(lambda at: -0.5 * at @ jnp.array([[2.0, 1.0], [1.0, 3.0]]) @ at, init=np.ones(2))
+    target = amagold.Density(
+        lambda at: -0.5 * at @ jnp.array([[2.0, 1.0], [1.0, 3.0]]) @ at, init=np.ones(2)
+    )
     found = survey(target, target.init, jax.random.key(0))
     assert found.has_one_region
     assert found.shares == [1.0]
@@ -112,11 +134,17 @@ def test_one_gaussian_is_one_region():
 
 def test_wide_positions_are_as_wide_as_the_prior():
     prior = lambda at: -0.5 * jnp.sum(((at - 3.0) / jnp.array([1.0, 50.0])) ** 2)  # noqa: E731
-    target = amagold.Posterior(lambda at, row: row * at[0], prior, np.ones(3, np.float32), init=np.zeros(2))
+    target = amagold.Posterior(
+        lambda at, row: row * at[0], prior, np.ones(3, np.float32), init=np.zeros(2)
+    )
     found = np.array(wide_positions(target, np.zeros(2), jax.random.key(0), 64).positions)
     assert np.std(found[::2] - 3.0, axis=0) == pytest.approx([1.0, 50.0], rel=0.2)
-    inside = amagold.Density(lambda at: -jnp.sum(at), domain=lambda at: jnp.all(at > 0), init=np.full(2, 0.5))
-    assert np.all(np.array(wide_positions(inside, inside.init, jax.random.key(0), 16).positions) > 0)
+    inside = amagold.Density(
+        lambda at: -jnp.sum(at), domain=lambda at: jnp.all(at > 0), init=np.full(2, 0.5)
+    )
+    assert np.all(
+        np.array(wide_positions(inside, inside.init, jax.random.key(0), 16).positions) > 0
+    )
 
 
 def test_the_larger_clump_is_found_from_the_smaller():
@@ -139,7 +167,9 @@ def test_chains_start_at_both_modes_and_r_hat_sees_it():
     means = run.posterior["theta"].mean(["draw", "theta_dim_0"]).to_numpy()
     assert means.min() < -3.0
     assert means.max() > 3.0
-    assert any(sentence.startswith("R-hat") and "several modes" in sentence for sentence in run.warnings)
+    assert any(
+        sentence.startswith("R-hat") and "several modes" in sentence for sentence in run.warnings
+    )
     assert "2 modes were found" in str(run.plan)
     assert run.plan.integrator == "leapfrog"
 
@@ -163,7 +193,9 @@ def test_a_far_start_comes_in_on_a_plan_with_control_variates():
     x = generator.normal(size=(2000, 2)).astype(np.float32)
     y = (generator.random(2000) < 1.0 / (1.0 + np.exp(-x @ [1.0, -1.0]))).astype(np.float32)
     log_likelihood = lambda at, row: row[1] * (row[0] @ at) - jax.nn.softplus(row[0] @ at)  # noqa: E731
-    target = amagold.Posterior(log_likelihood, lambda at: -0.005 * jnp.sum(at**2), (x, y), init=np.zeros(2))
+    target = amagold.Posterior(
+        log_likelihood, lambda at: -0.005 * jnp.sum(at**2), (x, y), init=np.zeros(2)
+    )
     far = np.array([[1.0, -1.0], [25.0, 25.0], [-25.0, 0.0], [0.0, 20.0]], np.float32)
     run = amagold.sample(target, 200, 200, init_per_chain=far, progress=False)
     assert run.plan.gradient == "control variate"

@@ -1,4 +1,6 @@
-"""Every item of the paper from end to end, in sizes too small for a verdict, and the page in a browser."""
+"""Every item of the paper from end to end, in sizes too small for a verdict, and the page in a
+browser.
+"""
 
 import json
 
@@ -21,7 +23,9 @@ def check_item(name, folder, found):
     tables = item.tables(found[name]["numbers"])
     assert tables
     assert all(len(row) == len(table.header) for table in tables for row in table.rows)
-    assert item.num_parts(item.settings["tiny"]) == len(list((folder / "parts" / name).glob("*.json")))
+    assert item.num_parts(item.settings["tiny"]) == len(
+        list((folder / "parts" / name).glob("*.json"))
+    )
 
 
 @pytest.mark.slow
@@ -36,7 +40,9 @@ def test_every_item_and_the_page(tmp_path):
     # the same command again computes nothing
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*.json")}
     assert main(command) in (0, 1)
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*.json")} == before
+    assert {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*.json")
+    } == before
 
     for width in (1200, 390):
         seen = look_at(tmp_path / "report.html", width)

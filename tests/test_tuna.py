@@ -1,4 +1,6 @@
-"""The exact test on a few examples: exact draws stay exact however loose the bounds, and planted bugs are seen."""
+"""The exact test on a few examples: exact draws stay exact however loose the bounds, and planted
+bugs are seen.
+"""
 
 import dataclasses
 
@@ -29,7 +31,13 @@ def outcome(z, example):
 
 
 # of exp(z) - y z: the slope is below exp(z) + y, the others are exp(z) = exp(z_ref) exp(z - z_ref)
-BOUNDS = LinearBounds(predictor, outcome, (2.0, 1.0, 1.0), lambda z, example: jnp.maximum(jnp.exp(z), example[1]), growth=1.0)
+BOUNDS = LinearBounds(
+    predictor,
+    outcome,
+    (2.0, 1.0, 1.0),
+    lambda z, example: jnp.maximum(jnp.exp(z), example[1]),
+    growth=1.0,
+)
 
 
 def target():
@@ -57,10 +65,15 @@ def moved(sampler, seed=1, num_chains=NUM_CHAINS):
 
 @pytest.mark.parametrize(
     ("order", "resample_momentum"),
-    [pytest.param(*case, marks=pytest.mark.slow) for case in ((1, True), (1, False), (2, True), (2, False))],
+    [
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in ((1, True), (1, False), (2, True), (2, False))
+    ],
 )
 def test_exact_draws_stay_exact(order, resample_momentum):
-    found, info = moved(sampler_with(acceptance.tuna(order, block_size=16, most=400.0), resample_momentum))
+    found, info = moved(
+        sampler_with(acceptance.tuna(order, block_size=16, most=400.0), resample_momentum)
+    )
     counts = np.asarray(info.num_energy_examples)
     assert 0.2 < float(info.acceptance_rate.mean()) < 0.999
     assert int(info.broken_bound.max()) == -1
@@ -87,8 +100,12 @@ def planted(change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda test: dataclasses.replace(test, total=test.total / 2.0),  # half as many arrivals as the weights need
-        lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0),  # bounds too small, and clipped
+        lambda test: dataclasses.replace(
+            test, total=test.total / 2.0
+        ),  # half as many arrivals as the weights need
+        lambda test: dataclasses.replace(
+            test, weights=test.weights / 8.0, total=test.total / 8.0
+        ),  # bounds too small, and clipped
     ],
     ids=["rate halved", "bounds too small"],
 )
@@ -97,7 +114,9 @@ def test_planted_bugs_are_seen(change):
 
 
 def test_a_broken_bound_stops_the_run_and_names_the_example():
-    sampler = planted(lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0))
+    sampler = planted(
+        lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0)
+    )
     with pytest.raises(ValueError, match=r"example [0-7] broke its bound in chain"):
         amagold.run_chains(sampler, jax.random.key(0), exact_draws(200_000)[:64], 50)
 
@@ -117,16 +136,24 @@ def test_remainders_are_precise_however_small(order, size):
     generator = np.random.default_rng(1)
     X, y = generator.normal(size=(50, 3)).astype(np.float32), generator.random(50) < 0.5
     posterior = amagold.models.logistic(X, y, prior_scale=1.0, intercept=False)
-    center, here, there = (scale * generator.normal(size=3).astype(np.float32) for scale in (1.0, size, size))
+    center, here, there = (
+        scale * generator.normal(size=3).astype(np.float32) for scale in (1.0, size, size)
+    )
     bound = acceptance.tuna(order, center=center, block_size=8).bind(posterior)
-    found = remainder_differences(bound.bounds, bound.reference, order, center + here, center + there, posterior.data)
+    found = remainder_differences(
+        bound.bounds, bound.reference, order, center + here, center + there, posterior.data
+    )
 
     def remainder(away):
         sign, z = np.where(y, 1.0, -1.0), X.astype(np.float64) @ center.astype(np.float64)
         step = X.astype(np.float64) @ away.astype(np.float64)
         p = 1.0 / (1.0 + np.exp(-sign * z))
         value = np.logaddexp(0.0, -sign * (z + step)) - np.logaddexp(0.0, -sign * z)
-        return value - (order > 0) * (-(1.0 - p) * sign * step) - (order > 1) * 0.5 * p * (1.0 - p) * step**2
+        return (
+            value
+            - (order > 0) * (-(1.0 - p) * sign * step)
+            - (order > 1) * 0.5 * p * (1.0 - p) * step**2
+        )
 
     # in float32 the positions themselves are rounded, so the steps are taken as they are there
     wanted = remainder((center + there) - center) - remainder((center + here) - center)
@@ -145,8 +172,14 @@ def test_what_cannot_be_is_refused():
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_run_records_how_many_examples_each_test_saw(tmp_path):
     sampler = sampler_with(acceptance.tuna(2, block_size=8, most=400.0))
-    run = amagold.sample(sampler, 50, 0, 2, init=CENTER, store=tmp_path / "run.zarr", progress=False)
+    run = amagold.sample(
+        sampler, 50, 0, 2, init=CENTER, store=tmp_path / "run.zarr", progress=False
+    )
     counts = run.sample_stats["num_energy_examples"].to_numpy()
     assert counts.shape == (2, 50)
     assert len(np.unique(counts)) > 3
-    assert amagold.load(tmp_path / "run.zarr").sample_stats["num_energy_examples"].equals(run.sample_stats["num_energy_examples"])
+    assert (
+        amagold.load(tmp_path / "run.zarr")
+        .sample_stats["num_energy_examples"]
+        .equals(run.sample_stats["num_energy_examples"])
+    )

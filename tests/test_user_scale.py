@@ -1,4 +1,6 @@
-"""Models on tables as they come: years, pressures, salaries. Defaults give the right answer in the user's units, whatever these are."""
+"""Models on tables as they come: years, pressures, salaries. Defaults give the right answer in the
+user's units, whatever these are.
+"""
 
 import jax
 import numpy as np
@@ -26,13 +28,19 @@ SETTINGS = {"num_samples": 500, "num_warmup": 100, "num_chains": 4, "progress": 
 
 
 def exact_moments(x, y, widths=None):
-    """Means and standard deviations of (intercept, slope, log noise scale), by quadrature over the noise scale, in float64.
+    """Means and standard deviations of (intercept, slope, log noise scale), by quadrature over the
+    noise scale, in float64.
 
-    Beside the data there is the prior of docs/models.md, or (slope, intercept, log noise) standard deviations about zero.
+    Beside the data there is the prior of docs/models.md, or (slope, intercept, log noise) standard
+    deviations about zero.
     """
     center, spread = x.mean(), x.std()
     rows = np.column_stack([np.ones(len(x)), (x - center) / spread])
-    location, wide = (np.array([y.mean(), 0.0]), 2.5 * y.std() * np.ones(2)) if widths is None else (np.zeros(2), np.array(widths))
+    location, wide = (
+        (np.array([y.mean(), 0.0]), 2.5 * y.std() * np.ones(2))
+        if widths is None
+        else (np.zeros(2), np.array(widths))
+    )
     logs = np.linspace(np.log(y.std()) - 1.0, np.log(y.std()) + 1.0, 2001)
     weights, means, seconds = [], [], []
     back = np.array([[1.0, -center / spread], [0.0, 1.0 / spread]])
@@ -44,7 +52,9 @@ def exact_moments(x, y, widths=None):
         mean = np.linalg.solve(precision, rows.T @ away / variance)
         fit = away @ away / variance - mean @ precision @ mean
         of_noise = -0.5 * ((log_noise - np.log(y.std())) / 2.0) ** 2
-        weights.append(-len(x) * log_noise - 0.5 * fit - 0.5 * np.linalg.slogdet(precision)[1] + of_noise)
+        weights.append(
+            -len(x) * log_noise - 0.5 * fit - 0.5 * np.linalg.slogdet(precision)[1] + of_noise
+        )
         means.append(np.append(back @ mean, log_noise))
         seconds.append(np.append(np.diag(back @ np.linalg.inv(precision) @ back.T), 0.0))
     weights = np.exp(np.array(weights) - np.max(weights))
@@ -56,12 +66,17 @@ def exact_moments(x, y, widths=None):
 
 
 def draws_of(run):
-    found = np.concatenate([run.posterior["coefficients"].values, run.posterior["log_noise_scale"].values[..., None]], axis=-1)
+    found = np.concatenate(
+        [run.posterior["coefficients"].values, run.posterior["log_noise_scale"].values[..., None]],
+        axis=-1,
+    )
     return found.reshape(-1, 3)
 
 
 def worst_moment(draws, mean, deviation):
-    """The largest error of a mean or a standard deviation as a share of its threshold; each fourth draw counts as one."""
+    """The largest error of a mean or a standard deviation as a share of its threshold; each fourth
+    draw counts as one.
+    """
     effective = len(draws) / 4.0
     away = (draws.mean(axis=0) - mean) / (deviation / np.sqrt(effective))
     wide = (draws.std(axis=0) / deviation - 1.0) * np.sqrt(2.0 * effective)
@@ -71,7 +86,10 @@ def worst_moment(draws, mean, deviation):
 @pytest.fixture(scope="module")
 def runs():
     """One program for all of them."""
-    return {name: amagold.sample(models.linear(x[:, None], y), **SETTINGS) for name, (x, y) in TABLES.items()}
+    return {
+        name: amagold.sample(models.linear(x[:, None], y), **SETTINGS)
+        for name, (x, y) in TABLES.items()
+    }
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -83,12 +101,16 @@ def test_defaults_give_the_posterior_in_the_users_units(runs, name):
 
 
 def test_the_old_defaults_would_be_seen():
-    """A noise of one, priors N(0, 1) on the raw scale, and an intercept rounded to float32: each is far outside."""
+    """A noise of one, priors N(0, 1) on the raw scale, and an intercept rounded to float32: each is
+    far outside.
+    """
     x, y = TABLES["salaries by year"]
     mean, deviation = exact_moments(x, y)
     draws = mean + deviation * np.random.default_rng(0).normal(size=(2000, 3))
     assert worst_moment(draws, mean, deviation) < 1.0
-    known_noise = mean + deviation * [1.0 / 360.0, 1.0 / 360.0, 1.0] * np.random.default_rng(0).normal(size=(2000, 3))
+    known_noise = mean + deviation * [1.0 / 360.0, 1.0 / 360.0, 1.0] * np.random.default_rng(
+        0
+    ).normal(size=(2000, 3))
     assert worst_moment(known_noise, mean, deviation) > PLANTED
     narrow = exact_moments(x, y, widths=(1.0, 1.0 * x.std()))[0]
     assert worst_moment(draws + narrow - mean, mean, deviation) > PLANTED
@@ -113,7 +135,11 @@ def test_the_priors_are_said_with_the_plan(capsys):
         "log of the noise",
     ):
         assert words in said
-    assert models.linear(x[:, None], y, prior_scale=3.0).notes[0].startswith("Priors as given: each coefficient ~ N(0, 3^2)")
+    assert (
+        models.linear(x[:, None], y, prior_scale=3.0)
+        .notes[0]
+        .startswith("Priors as given: each coefficient ~ N(0, 3^2)")
+    )
 
 
 def test_a_far_column_keeps_the_fast_path(runs):
@@ -130,15 +156,27 @@ def test_starts_are_given_on_the_users_scale():
     each = jax.tree.map(lambda leaf: np.stack([leaf, leaf + 0.125]), start)
     for given in ({"init": start, "init_per_chain": None}, {"init": None, "init_per_chain": each}):
         began = reported(target, prepare(target, settings, **given).positions)
-        wanted = each if given["init"] is None else jax.tree.map(lambda leaf: np.stack([leaf, leaf]), start)
-        jax.tree.map(lambda found, asked: np.testing.assert_allclose(found, asked, rtol=0, atol=1e-5), began, wanted)
-    with pytest.raises(ValueError, match=r"init must be like the target's own positions, .*; give that form"):
+        wanted = (
+            each
+            if given["init"] is None
+            else jax.tree.map(lambda leaf: np.stack([leaf, leaf]), start)
+        )
+        jax.tree.map(
+            lambda found, asked: np.testing.assert_allclose(found, asked, rtol=0, atol=1e-5),
+            began,
+            wanted,
+        )
+    with pytest.raises(
+        ValueError, match=r"init must be like the target's own positions, .*; give that form"
+    ):
         amagold.sample(target, init=np.zeros(3), progress=False)
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_run_of_a_standardised_model_goes_on(tmp_path, runs, monkeypatch):
-    """Stopped, resumed from the model that is stored with it, and loaded: bit for bit, in the user's units."""
+    """Stopped, resumed from the model that is stored with it, and loaded: bit for bit, in the
+    user's units.
+    """
     x, y = TABLES["air pressure"]
     monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 100)
     path = tmp_path / "run.zarr"
@@ -175,13 +213,21 @@ def test_diagnostics_take_the_users_scale(runs):
     target, run = models.linear(x[:, None], y), runs["salaries by year"]
     draws = {name: run.posterior[name].values for name in ("coefficients", "log_noise_scale")}
     good = amagold.kernel_stein_discrepancy(target, draws, max_draws=500)
-    wrong = amagold.kernel_stein_discrepancy(target, draws | {"log_noise_scale": draws["log_noise_scale"] + 0.2}, max_draws=500)
+    wrong = amagold.kernel_stein_discrepancy(
+        target, draws | {"log_noise_scale": draws["log_noise_scale"] + 0.2}, max_draws=500
+    )
     assert wrong > 3.0 * good
 
 
 def test_a_transform_needs_a_way_back():
-    parts = {"log_likelihood": lambda at, row: -((at - row) ** 2), "log_prior": lambda at: 0.0, "data": np.zeros(3)}
-    with pytest.raises(ValueError, match="transform must map a position to what is reported, and back"):
+    parts = {
+        "log_likelihood": lambda at, row: -((at - row) ** 2),
+        "log_prior": lambda at: 0.0,
+        "data": np.zeros(3),
+    }
+    with pytest.raises(
+        ValueError, match="transform must map a position to what is reported, and back"
+    ):
         amagold.Posterior(**parts, transform=np.exp)
 
 
@@ -199,8 +245,14 @@ class Exp:
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_transform_of_the_users_own():
     target = amagold.Posterior(
-        lambda at, count: count * at - jax.numpy.exp(at), lambda at: -0.5 * at**2, np.array([1.0, 2.0, 4.0]), init=0.0, transform=Exp()
+        lambda at, count: count * at - jax.numpy.exp(at),
+        lambda at: -0.5 * at**2,
+        np.array([1.0, 2.0, 4.0]),
+        init=0.0,
+        transform=Exp(),
     )
-    run = amagold.sample(amagold.hmc(target, step_size=0.2), 50, 10, 2, init={"rate": 2.0}, progress=False)
+    run = amagold.sample(
+        amagold.hmc(target, step_size=0.2), 50, 10, 2, init={"rate": 2.0}, progress=False
+    )
     assert list(run.posterior.data_vars) == ["rate"]
     assert float(run.posterior["rate"].min()) > 0.0

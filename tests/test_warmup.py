@@ -18,7 +18,11 @@ PROBLEMS = {
     "double well": (amagold.models.double_well(), 0.0, {"gradient": amagold.gradients.noisy(1.0)}),
     "Dist1": (dist1(), np.zeros(2), {"gradient": amagold.gradients.noisy(1.0)}),
     "Dist2": (dist2(), np.zeros(2), {"gradient": amagold.gradients.noisy(1.0)}),
-    "heart": (amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0), np.zeros(14), {"batch_size": 32}),
+    "heart": (
+        amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0),
+        np.zeros(14),
+        {"batch_size": 32},
+    ),
 }
 
 
@@ -27,7 +31,9 @@ def acceptance_after(problem, start, wanted, num_chains=64):
     target, init, gradient = PROBLEMS[problem]
     sampler = amagold.amagold(target, step_size=start, **gradient)
     warmup = amagold.Warmup(target_acceptance=wanted)
-    run = amagold.sample(sampler, 1_000, 1_000, num_chains, init=init, progress=False, warmup=warmup)
+    run = amagold.sample(
+        sampler, 1_000, 1_000, num_chains, init=init, progress=False, warmup=warmup
+    )
     return float(run.sample_stats["acceptance_rate"].mean()), run
 
 
@@ -48,12 +54,16 @@ def test_other_targets(wanted):
 
 @pytest.mark.parametrize("bug", ["it never moves", "the sign is wrong"])
 def test_a_broken_adaptation_is_caught(monkeypatch, bug):
-    """The planted twin of the tests above; a number of chains of its own keeps the broken program from being used elsewhere."""
+    """The planted twin of the tests above; a number of chains of its own keeps the broken program
+    from being used elsewhere.
+    """
     right = step_size.update
     num_chains = {"it never moves": 5, "the sign is wrong": 7}[bug]
     wrong = {
         "it never moves": lambda step, *others: step,
-        "the sign is wrong": lambda step, stage, acceptance, wanted: right(step, stage, wanted, acceptance),
+        "the sign is wrong": lambda step, stage, acceptance, wanted: right(
+            step, stage, wanted, acceptance
+        ),
     }[bug]
     monkeypatch.setattr("amagold.warmup.step_size.update", wrong)
     found, _ = acceptance_after("double well", 0.01, 0.85, num_chains=num_chains)
@@ -65,14 +75,19 @@ def test_a_density_that_is_nan_in_places_is_survived():
         return jnp.where(theta < 3.0, -0.5 * theta**2, jnp.nan)
 
     sampler = amagold.hmc(amagold.Density(log_density), step_size=50.0, num_steps=3)
-    run = amagold.sample(sampler, 500, 500, 16, init=0.0, progress=False, warmup=amagold.Warmup(0.8))
+    run = amagold.sample(
+        sampler, 500, 500, 16, init=0.0, progress=False, warmup=amagold.Warmup(0.8)
+    )
     assert abs(float(run.sample_stats["acceptance_rate"].mean()) - 0.8) < 0.05
     assert np.isfinite(run.posterior["theta"]).all()
 
 
 def correlated():
     """A Gaussian whose parameters differ in scale by a thousand and are correlated, as a dict."""
-    scales, correlation = np.array([0.01, 1.0, 10.0]), np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    scales, correlation = (
+        np.array([0.01, 1.0, 10.0]),
+        np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    )
     covariance = correlation * np.outer(scales, scales)
     precision = jnp.asarray(np.linalg.inv(covariance), jnp.float32)
 
@@ -89,16 +104,24 @@ def test_the_mass_is_the_inverse_covariance_of_the_draws(kind, form):
     sampler = amagold.hmc(target, step_size=0.003, num_steps=10)
     warmup = amagold.Warmup(0.8, kind, keep=True)
     run = amagold.sample(sampler, 2_000, 1_000, 16, init=init, progress=False, warmup=warmup)
-    flat = np.concatenate([run.posterior["a"].values, run.posterior["b"].values[..., None]], axis=-1).reshape(-1, 3)
-    np.testing.assert_allclose(in_units(np.cov(flat.T), covariance), in_units(covariance, covariance), atol=0.15)
+    flat = np.concatenate(
+        [run.posterior["a"].values, run.posterior["b"].values[..., None]], axis=-1
+    ).reshape(-1, 3)
+    np.testing.assert_allclose(
+        in_units(np.cov(flat.T), covariance), in_units(covariance, covariance), atol=0.15
+    )
     assert run.warmup_posterior.sizes["draw"] == 1_000
     mass = knob(run.sampler, "mass")
     assert isinstance(mass, form)
     if kind == "diagonal":
-        np.testing.assert_allclose(np.asarray(mass.inverse_scale) ** 2 / np.diag(covariance), 1.0, atol=0.3)
+        np.testing.assert_allclose(
+            np.asarray(mass.inverse_scale) ** 2 / np.diag(covariance), 1.0, atol=0.3
+        )
     else:
         factor = np.asarray(mass.inverse_factor, np.float64)
-        np.testing.assert_allclose(in_units(factor.T @ factor, covariance), in_units(covariance, covariance), atol=0.2)
+        np.testing.assert_allclose(
+            in_units(factor.T @ factor, covariance), in_units(covariance, covariance), atol=0.2
+        )
     scale = run.warmup_sample_stats["mass_scale"].values[0]
     assert len(np.unique(scale)) == 3, "as given, the first estimate, the second"
     sign, log_determinant = np.linalg.slogdet(covariance)
@@ -116,12 +139,16 @@ def test_history_says_how_the_step_size_moved():
     history = run.warmup_sample_stats
     assert history.sizes["draw"] == 1_000
     assert history["step_size"][0, 0] == pytest.approx(1e-4)
-    assert history["step_size"][0, -1] == pytest.approx(float(run.sample_stats["step_size"][0, 0]), rel=0.3)
+    assert history["step_size"][0, -1] == pytest.approx(
+        float(run.sample_stats["step_size"][0, 0]), rel=0.3
+    )
     assert float(history["acceptance_rate"][:, -200:].mean()) == pytest.approx(0.85, abs=0.05)
 
 
 def test_a_given_sampler_is_kept_as_it_is():
-    sampler = amagold.amagold(amagold.models.double_well(), step_size=0.123, gradient=amagold.gradients.noisy(1.0))
+    sampler = amagold.amagold(
+        amagold.models.double_well(), step_size=0.123, gradient=amagold.gradients.noisy(1.0)
+    )
     run = amagold.sample(sampler, 100, 100, 2, init=0.0, progress=False)
     np.testing.assert_array_equal(run.sample_stats["step_size"], np.float32(0.123))
     np.testing.assert_array_equal(run.sample_stats["n_steps"], 10)
@@ -131,7 +158,9 @@ def test_a_given_sampler_is_kept_as_it_is():
 def test_descent_reaches_the_mode_first():
     target, init, _ = PROBLEMS["heart"]
     sampler = amagold.hmc(target, step_size=1e-5, num_steps=1)
-    warmup = amagold.Warmup(sgd=amagold.SgdBurnIn(num_epochs=30, learning_rate=0.05, momentum=0.9, batch_size=30))
+    warmup = amagold.Warmup(
+        sgd=amagold.SgdBurnIn(num_epochs=30, learning_rate=0.05, momentum=0.9, batch_size=30)
+    )
     run = amagold.sample(sampler, 10, 0, 2, init=init + 3.0, progress=False, warmup=warmup)
     start = {"theta": run.posterior["theta"].values[:, 0]}
     best = amagold.mode.search.find_mode(target, init).position
@@ -175,9 +204,13 @@ def test_bad_settings_are_named(options, sentence):
 
 def test_what_cannot_be_adapted_is_said():
     biased = amagold.sghmc(amagold.models.double_well(), step_size=0.1)
-    with pytest.raises(ValueError, match="target_acceptance needs a sampler with a test, got a biased one"):
+    with pytest.raises(
+        ValueError, match="target_acceptance needs a sampler with a test, got a biased one"
+    ):
         amagold.sample(biased, 10, 10, init=0.0, progress=False, warmup=amagold.Warmup(0.8))
     with pytest.raises(ValueError, match="momentum must be below 1"):
         amagold.SgdBurnIn(momentum=1.0)
     with pytest.raises(ValueError, match="sgd needs a target with data"):
-        amagold.sample(biased, 10, 10, init=0.0, progress=False, warmup=amagold.Warmup(sgd=amagold.SgdBurnIn()))
+        amagold.sample(
+            biased, 10, 10, init=0.0, progress=False, warmup=amagold.Warmup(sgd=amagold.SgdBurnIn())
+        )

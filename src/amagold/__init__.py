@@ -1,13 +1,24 @@
 """amagold: exact posterior draws from minibatch gradients.
 
-Names are loaded when they are first used, so that `import amagold` and the command line's help stay light.
+Names are loaded when they are first used, so that `import amagold` and the command line's help stay
+light.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from amagold import acceptance, batches, datasets, gradients, models, run, store, trajectory, warmup
+    from amagold import (
+        acceptance,
+        batches,
+        datasets,
+        gradients,
+        models,
+        run,
+        store,
+        trajectory,
+        warmup,
+    )
     from amagold.acceptance import predicted_acceptance
     from amagold.diagnose import (
         ConvergenceBound,
@@ -25,7 +36,18 @@ if TYPE_CHECKING:
     from amagold.energy import energy_difference
     from amagold.randomness import normal_like
     from amagold.run import run_chains, use_all_cores
-    from amagold.samplers import Info, Sampler, State, amagold, amortized, from_sgd, hmc, l2mc, sghmc, sgld
+    from amagold.samplers import (
+        Info,
+        Sampler,
+        State,
+        amagold,
+        amortized,
+        from_sgd,
+        hmc,
+        l2mc,
+        sghmc,
+        sgld,
+    )
     from amagold.sampling.advice import SamplingWarning
     from amagold.sampling.load import load
     from amagold.sampling.result import Run
@@ -78,7 +100,17 @@ _HOMES = {
     "symmetric_kl": "amagold.diagnose",
     "use_all_cores": "amagold.run",
 }
-_ROOMS = ("acceptance", "batches", "datasets", "gradients", "models", "run", "store", "trajectory", "warmup")
+_ROOMS = (
+    "acceptance",
+    "batches",
+    "datasets",
+    "gradients",
+    "models",
+    "run",
+    "store",
+    "trajectory",
+    "warmup",
+)
 
 __all__ = [
     "ConvergenceBound",

@@ -1,4 +1,6 @@
-"""Arrays as users have them: taken as numbers, or refused where numbers would be made up or lost."""
+"""Arrays as users have them: taken as numbers, or refused where numbers would be made up or
+lost.
+"""
 
 from collections.abc import Iterator
 from numbers import Number
@@ -14,7 +16,8 @@ MISSING = {"NoneType", "NAType", "NaTType"}  # None, and pandas' own
 
 
 def as_numbers(name: str, value: Any) -> Any:
-    """The value as an array of numbers; raises one sentence where it has none, or hides some of them.
+    """The value as an array of numbers; raises one sentence where it has none, or hides some of
+    them.
 
     Arrays of JAX, and of types that JAX has beside NumPy's, stay as they are.
     """
@@ -22,17 +25,28 @@ def as_numbers(name: str, value: Any) -> Any:
         return value
     if np.ma.is_masked(value):
         hidden = int(np.sum(np.ma.getmaskarray(value)))
-        raise ValueError(f"{name} must have no masked values, got {hidden}; drop or impute them first")
+        raise ValueError(
+            f"{name} must have no masked values, got {hidden}; drop or impute them first"
+        )
     try:
         array = np.asarray(value)
     except ValueError as reason:  # lists of several lengths
-        raise ValueError(f"{name} must be an array of numbers ({reason}); give rows of one length") from None
+        raise ValueError(
+            f"{name} must be an array of numbers ({reason}); give rows of one length"
+        ) from None
     if array.dtype.kind == "O":
         return _from_objects(name, array)
     if array.dtype.kind in "mM":
-        remedy = "turn them into numbers first, for example days since a date: (x - x.min()) / np.timedelta64(1, 'D')"
+        remedy = (
+            "turn them into numbers first, for example days since a date: (x - x.min()) / "
+            "np.timedelta64(1, 'D')"
+        )
         raise ValueError(f"{name} must hold numbers, got times ({array.dtype}); {remedy}")
-    if not (jnp.issubdtype(array.dtype, jnp.number) or array.dtype == bool or jnp.issubdtype(array.dtype, jax.dtypes.extended)):
+    if not (
+        jnp.issubdtype(array.dtype, jnp.number)
+        or array.dtype == bool
+        or jnp.issubdtype(array.dtype, jax.dtypes.extended)
+    ):
         raise ValueError(f"{name} must hold numbers, got {array.dtype}; code it as numbers first")
     return array
 
@@ -43,14 +57,20 @@ def _from_objects(name: str, array: np.ndarray) -> np.ndarray:
     strange = sorted(kind.__name__ for kind in kinds if not issubclass(kind, Number))
     if MISSING & set(strange):
         found = sum(type(entry).__name__ in MISSING for entry in array.ravel().tolist())
-        raise ValueError(f"{name} must have no missing values, got {found}; drop or impute them first")
+        raise ValueError(
+            f"{name} must have no missing values, got {found}; drop or impute them first"
+        )
     if strange:
-        raise ValueError(f"{name} must hold numbers, got {', '.join(strange[:3])}; code it as numbers first")
+        raise ValueError(
+            f"{name} must hold numbers, got {', '.join(strange[:3])}; code it as numbers first"
+        )
     return array.astype(np.float64)
 
 
 def check_fits(name: str, array: Any) -> None:
-    """Raise where JAX would keep fewer bits than the values need: whole numbers cut off, a far column rounded to steps."""
+    """Raise where JAX would keep fewer bits than the values need: whole numbers cut off, a far
+    column rounded to steps.
+    """
     if isinstance(array, jax.Array):
         return
     kept = jax.dtypes.canonicalize_dtype(array.dtype)
@@ -61,20 +81,26 @@ def check_fits(name: str, array: Any) -> None:
         least, most = int(array.min()), int(array.max())
         if least < np.iinfo(kept).min or most > np.iinfo(kept).max:
             worst = most if most > np.iinfo(kept).max else least
-            raise ValueError(f"{name} must fit in {kept}, got {worst}; subtract a round number or count in larger units, {wider}")
+            raise ValueError(
+                f"{name} must fit in {kept}, got {worst}; subtract a round number or count in "
+                f"larger units, {wider}"
+            )
     elif array.dtype == np.float64:
         column = _too_coarse(array)
         if column is not None:
             where = f"{name}[..., {', '.join(map(str, column))}]" if column else name
             values = array[(slice(None), *column)]
             raise ValueError(
-                f"{where} must be told apart in {kept}, but {values[0]:.10g} and its neighbours lie too far from zero (or too near) for "
+                f"{where} must be told apart in {kept}, but {values[0]:.10g} and its neighbours "
+                "lie too far from zero (or too near) for "
                 f"their differences; subtract a round number and choose other units, {wider}"
             )
 
 
 def _too_coarse(array: np.ndarray) -> tuple[int, ...] | None:
-    """The first column whose values float32 rounds by more than a small part of their standard deviation."""
+    """The first column whose values float32 rounds by more than a small part of their standard
+    deviation.
+    """
     flat = array.reshape(len(array), -1)
     spread, largest = spreads(flat), np.zeros(flat.shape[1])
     for rows in blocks(flat):
@@ -83,14 +109,20 @@ def _too_coarse(array: np.ndarray) -> tuple[int, ...] | None:
     # the last place of the largest value, or of the smallest that float32 has
     step = np.maximum(single.eps * np.minimum(largest, single.max) / 2.0, single.smallest_subnormal)
     bad = np.flatnonzero((spread > 0) & (step > COARSE * spread) | (largest > single.max))
-    return None if not len(bad) else tuple(int(place) for place in np.unravel_index(bad[0], array.shape[1:]))
+    return (
+        None
+        if not len(bad)
+        else tuple(int(place) for place in np.unravel_index(bad[0], array.shape[1:]))
+    )
 
 
 def spreads(table: np.ndarray) -> np.ndarray:
     """The standard deviation of every column, in float64, a block of rows at a time."""
     first = table[0].astype(np.float64)
     total, squares = np.zeros(table.shape[1]), np.zeros(table.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite, or not a number, where float64 has no room for the squares
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # infinite, or not a number, where float64 has no room for the squares
         for rows in blocks(table):
             away = table[rows] - first
             total += away.sum(axis=0)

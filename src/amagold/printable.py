@@ -3,4 +3,6 @@
 
 def printable(text: str) -> str:
     """The text with everything but printable characters and line ends spelt out."""
-    return "".join(sign if sign == "\n" or sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    return "".join(
+        sign if sign == "\n" or sign.isprintable() else repr(sign)[1:-1] for sign in text
+    )

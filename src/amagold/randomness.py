@@ -1,4 +1,6 @@
-"""Randomness for the T steps of a trajectory: drawn in bulk, or late from the same keys, with the same bits."""
+"""Randomness for the T steps of a trajectory: drawn in bulk, or late from the same keys, with the
+same bits.
+"""
 
 import math
 from typing import Any, NamedTuple, Protocol
@@ -8,14 +10,22 @@ import jax.numpy as jnp
 
 from amagold import trees
 
-BLOCK_SIZE = 64  # a step that needs fewer normal numbers shares one draw with all others, which is several times faster
-ROW = 16  # the compiler vectorises along rows of this many numbers, and an odd length costs several times as much
+# a step that needs fewer normal numbers shares one draw with all others, which is several times
+# faster
+BLOCK_SIZE = 64
+# the compiler vectorises along rows of this many numbers, and an odd length costs several times as
+# much
+ROW = 16
 
 
 class Draw(Protocol):
-    """`draw(key, position, shape)`: random numbers for one step, with `shape` as leading axes; reads only the position's form."""
+    """`draw(key, position, shape)`: random numbers for one step, with `shape` as leading axes;
+    reads only the position's form.
+    """
 
-    def __call__(self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> Any: ...
+    def __call__(
+        self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()
+    ) -> Any: ...
 
 
 class Late(NamedTuple):
@@ -24,16 +34,26 @@ class Late(NamedTuple):
     key: jax.Array
 
 
-def normal_like(key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()) -> trees.PyTree:
-    """Standard normal numbers in the form of the position, with `shape` as leading axes. Only its shapes and types are read."""
+def normal_like(
+    key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()
+) -> trees.PyTree:
+    """Standard normal numbers in the form of the position, with `shape` as leading axes. Only its
+    shapes and types are read.
+    """
     return _cut(_normals(key, math.prod(shape) * trees.size(position)), position, shape)
 
 
-def draw_all(draws: dict[str, tuple[Draw | None, int | None]], key: jax.Array, position: trees.PyTree, late: bool) -> dict[str, Any]:
+def draw_all(
+    draws: dict[str, tuple[Draw | None, int | None]],
+    key: jax.Array,
+    position: trees.PyTree,
+    late: bool,
+) -> dict[str, Any]:
     """What each named draw gives, with a leading axis of its number of steps (None: no such axis).
 
-    Draws that are `normal_like` and small are cut from one block of normal numbers. The others have a key each; if they are large and
-    `late` is asked for, a key per step stays in place of the noise until the step needs it.
+    Draws that are `normal_like` and small are cut from one block of normal numbers. The others have
+    a key each; if they are large and `late` is asked for, a key per step stays in place of the
+    noise until the step needs it.
     """
     block_key, *keys = jax.random.split(key, len(draws) + 1)
     steps = {name: () if count is None else (count,) for name, (_, count) in draws.items()}
@@ -49,12 +69,21 @@ def draw_all(draws: dict[str, tuple[Draw | None, int | None]], key: jax.Array, p
             place = in_block.index(name)
             start = sum(counts[:place])
             drawn[name] = _cut(block[start : start + counts[place]], position, steps[name])
-        elif count is None or trees.size(jax.eval_shape(lambda key, draw=draw: draw(key, position, ()), own_key)) < BLOCK_SIZE:
+        elif (
+            count is None
+            or trees.size(jax.eval_shape(lambda key, draw=draw: draw(key, position, ()), own_key))
+            < BLOCK_SIZE
+        ):
             drawn[name] = draw(own_key, position, steps[name])
         else:
             step_keys = jax.random.split(own_key, count)
-            # one step after the other: all at once would go through memory, not the cache, at every round of the generator
-            drawn[name] = Late(step_keys) if late else jax.lax.map(lambda key, draw=draw: draw(key, position, ()), step_keys)
+            # one step after the other: all at once would go through memory, not the cache, at every
+            # round of the generator
+            drawn[name] = (
+                Late(step_keys)
+                if late
+                else jax.lax.map(lambda key, draw=draw: draw(key, position, ()), step_keys)
+            )
     return drawn
 
 
@@ -64,7 +93,8 @@ def resolve(draw: Draw | None, noise: Any, position: trees.PyTree) -> Any:
 
 
 def row_numbers(key: jax.Array, shape: tuple[int, ...], num_examples: int) -> jax.Array:
-    """Independent uniform row numbers: the high word of (32 random bits) x (number of examples), uniform to num_examples / 2^32.
+    """Independent uniform row numbers: the high word of (32 random bits) x (number of examples),
+    uniform to num_examples / 2^32.
 
     One word each and no division, which makes it several times faster than `jax.random.randint`.
     """

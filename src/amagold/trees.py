@@ -17,13 +17,16 @@ Class = TypeVar("Class")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def record(*, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()) -> Callable[[type[Class]], type[Class]]:
+def record(
+    *, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()
+) -> Callable[[type[Class]], type[Class]]:
     """A frozen dataclass whose fields are traced by JAX, except the ones named in `static`.
 
-    A field named in `functions` is traced where its value is a record itself, so that its numbers may change without a new
-    program, and static where it is a plain function.
+    A field named in `functions` is traced where its value is a record itself, so that its numbers
+    may change without a new program, and static where it is a plain function.
 
-    `__post_init__` runs when a person builds the record and not when JAX rebuilds it from its leaves, so it may check values.
+    `__post_init__` runs when a person builds the record and not when JAX rebuilds it from its
+    leaves, so it may check values.
     """
 
     def decorate(cls: type[Class]) -> type[Class]:
@@ -36,20 +39,31 @@ def record(*, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()) -> 
                 return static
             fixed = instance.__dict__.get("_fixed")
             if fixed is None:
-                fixed = (*static, *(name for name in functions if not is_traceable(getattr(instance, name))))
+                fixed = (
+                    *static,
+                    *(name for name in functions if not is_traceable(getattr(instance, name))),
+                )
                 object.__setattr__(instance, "_fixed", fixed)
             return fixed
 
         def flatten(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
             fixed = fixed_in(instance)
             values = tuple(getattr(instance, name) for name in fixed)
-            # the types too: two NamedTuples of different classes are equal when their fields are, and must not share a trace
-            return [getattr(instance, name) for name in names if name not in fixed], (values, tuple(map(type, values)), fixed)
+            # the types too: two NamedTuples of different classes are equal when their fields are,
+            # and must not share a trace
+            return [getattr(instance, name) for name in names if name not in fixed], (
+                values,
+                tuple(map(type, values)),
+                fixed,
+            )
 
         def flatten_with_keys(instance: Any) -> tuple[list[Any], tuple[Any, ...]]:
             children, auxiliary = flatten(instance)
             traced = [name for name in names if name not in auxiliary[2]]
-            return [(jax.tree_util.GetAttrKey(name), child) for name, child in zip(traced, children, strict=True)], auxiliary
+            return [
+                (jax.tree_util.GetAttrKey(name), child)
+                for name, child in zip(traced, children, strict=True)
+            ], auxiliary
 
         def unflatten(auxiliary: tuple[Any, ...], children: Any) -> Any:
             values, _, fixed = auxiliary
@@ -68,14 +82,18 @@ def record(*, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()) -> 
 
 
 def is_traceable(value: Any) -> bool:
-    """Whether the value is a tree that JAX knows, with nothing but arrays for leaves: not a plain function, nor one that holds one."""
+    """Whether the value is a tree that JAX knows, with nothing but arrays for leaves: not a plain
+    function, nor one that holds one.
+    """
     if jax.tree_util.all_leaves([value]):
         return False
     return all(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in jax.tree.leaves(value))
 
 
 def hashable(function: Any) -> Any:
-    """The function itself (or None), or a plain one around it where it cannot be hashed, so that it can be a static field."""
+    """The function itself (or None), or a plain one around it where it cannot be hashed, so that it
+    can be a static field.
+    """
     try:
         hash(function)
     except TypeError:
@@ -95,7 +113,8 @@ def as_position(position: PyTree, name: str = "position") -> PyTree:
         if not isinstance(leaf, (float, jax.Array)):
             leaf = as_numbers(f"{name}{jax.tree_util.keystr(path)}", leaf)
         kind = jnp.result_type(leaf)
-        # a given type, because a Python number's own would make the first step compile once more than the rest
+        # a given type, because a Python number's own would make the first step compile once more
+        # than the rest
         kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
         # NumPy's numbers are converted by NumPy, which compiles nothing
         return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, kind), kind)
@@ -114,12 +133,16 @@ def num_bytes(tree: PyTree) -> int:
 
 
 def unflatten_like(flat: jax.Array | np.ndarray, like: PyTree) -> PyTree:
-    """Cut the last axis of `flat` into leaves shaped like those of `like`, keeping the leading axes."""
+    """Cut the last axis of `flat` into leaves shaped like those of `like`, keeping the leading
+    axes.
+    """
     leaves, structure = jax.tree.flatten(like)
     pieces, start = [], 0
     for leaf in leaves:
         stop = start + math.prod(leaf.shape)
-        pieces.append(flat[..., start:stop].reshape((*flat.shape[:-1], *leaf.shape)).astype(leaf.dtype))
+        pieces.append(
+            flat[..., start:stop].reshape((*flat.shape[:-1], *leaf.shape)).astype(leaf.dtype)
+        )
         start = stop
     return jax.tree.unflatten(structure, pieces)
 
@@ -131,7 +154,9 @@ def flatten(tree: PyTree) -> jax.Array:
 
 def known_numbers(tree: PyTree) -> np.ndarray:
     """All numbers of a tree of known values in one float64 vector; nothing is compiled for it."""
-    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
+    return np.concatenate(
+        [np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)]
+    )
 
 
 def add(left: PyTree, right: PyTree) -> PyTree:

@@ -1,4 +1,6 @@
-"""The cells of the matrix: which parts go together, which the library refuses, and a selection that covers all parts."""
+"""The cells of the matrix: which parts go together, which the library refuses, and a selection that
+covers all parts.
+"""
 
 import itertools
 from typing import Any, NamedTuple
@@ -25,7 +27,9 @@ class Combination(NamedTuple):
         on = parts.target() if on is None else on
         chosen: dict[str, Any] = {}
         if self.gradient != OWN:
-            chosen["gradient"] = parts.GRADIENTS[self.gradient].build(*([self.plan] if self.plan else []))
+            chosen["gradient"] = parts.GRADIENTS[self.gradient].build(
+                *([self.plan] if self.plan else [])
+            )
         if self.test != OWN:
             chosen["acceptance"] = parts.TESTS[self.test].build()
         if self.momentum != OWN:
@@ -66,7 +70,11 @@ class Cell(NamedTuple):
         options = self.options
         starts = {
             "init": {"init": np.full(2, 0.1, np.float32)},
-            "init_per_chain": {"init_per_chain": np.linspace(-0.5, 0.5, 2 * self.num_chains, dtype=np.float32).reshape(-1, 2)},
+            "init_per_chain": {
+                "init_per_chain": np.linspace(
+                    -0.5, 0.5, 2 * self.num_chains, dtype=np.float32
+                ).reshape(-1, 2)
+            },
             "dispersed": {},
         }
         return {
@@ -83,7 +91,15 @@ class Cell(NamedTuple):
     @property
     def name(self) -> str:
         words = [word for word in self.combination if word and word != OWN]
-        return "-".join([*words, f"{self.num_chains} chains", self.options.start, f"thin {self.options.thin}", self.options.warmup])
+        return "-".join(
+            [
+                *words,
+                f"{self.num_chains} chains",
+                self.options.start,
+                f"thin {self.options.thin}",
+                self.options.warmup,
+            ]
+        )
 
 
 def combinations() -> list[Combination]:
@@ -92,12 +108,16 @@ def combinations() -> list[Combination]:
     for sampler in parts.SAMPLERS:
         momenta = ("fresh", "kept") if parts.accepts(sampler, "resample_momentum") else (OWN,)
         tests = sorted(parts.TESTS) if parts.accepts(sampler, "acceptance") else (OWN,)
-        if sampler in parts.OTHER_WORDS:  # for arguments of a sampler that has its own rows: once is enough
+        if (
+            sampler in parts.OTHER_WORDS
+        ):  # for arguments of a sampler that has its own rows: once is enough
             momenta, tests = ("fresh",), ("full",)
         estimators = [(OWN, "")]
         if parts.accepts(sampler, "gradient"):
             estimators = [
-                (name, plan) for name in sorted(parts.GRADIENTS) for plan in (sorted(parts.PLANS) if parts.has_plan(name) else ("",))
+                (name, plan)
+                for name in sorted(parts.GRADIENTS)
+                for plan in (sorted(parts.PLANS) if parts.has_plan(name) else ("",))
             ]
         for momentum, test, (gradient, plan) in itertools.product(momenta, tests, estimators):
             found.append(Combination(sampler, momentum, test, gradient, plan))
@@ -105,7 +125,9 @@ def combinations() -> list[Combination]:
 
 
 def refusal(found: Combination) -> str | None:
-    """How the library's sentence must begin where it refuses the combination; None where it must not."""
+    """How the library's sentence must begin where it refuses the combination; None where it must
+    not.
+    """
     if found.plan == "external":
         if found.gradient == "control_variate":
             return "plan must not be 'external' with control variates"
@@ -136,14 +158,18 @@ def refused() -> list[Combination]:
 
 
 def options() -> list[Options]:
-    return [Options(*chosen) for chosen in itertools.product(STARTS, (1, 2), WARMUPS, (False, True))]
+    return [
+        Options(*chosen) for chosen in itertools.product(STARTS, (1, 2), WARMUPS, (False, True))
+    ]
 
 
 def product() -> list[Cell]:
     """All allowed combinations with all numbers of chains; the other arguments take turns."""
     found = []
     for number, (combination, chains) in enumerate(itertools.product(allowed(), CHAINS)):
-        fitting = [chosen for chosen in options() if warmup_refusal(combination, chosen.warmup) is None]
+        fitting = [
+            chosen for chosen in options() if warmup_refusal(combination, chosen.warmup) is None
+        ]
         # a step that shares no factor with the number of options meets them all
         found.append(Cell(combination, chains, fitting[number * 17 % len(fitting)]))
     return found
@@ -152,19 +178,27 @@ def product() -> list[Cell]:
 def pairs_of(cell: Cell) -> set[tuple[Any, ...]]:
     """What the selection must cover: every part and every argument with every number of chains."""
     combination, chosen = cell.combination, cell.options
-    kinds = [*zip(Combination._fields, combination, strict=True), *zip(Options._fields, chosen, strict=True)]
+    kinds = [
+        *zip(Combination._fields, combination, strict=True),
+        *zip(Options._fields, chosen, strict=True),
+    ]
     return {(kind, value, cell.num_chains) for kind, value in kinds if value not in (OWN, "")}
 
 
 def also_of(cell: Cell) -> set[tuple[Any, ...]]:
     """What is welcome beside: pairs of two parts, or of a part and an argument."""
-    kinds = [*zip(Combination._fields, cell.combination, strict=True), *zip(Options._fields, cell.options, strict=True)]
+    kinds = [
+        *zip(Combination._fields, cell.combination, strict=True),
+        *zip(Options._fields, cell.options, strict=True),
+    ]
     kinds = [kind for kind in kinds if kind[1] not in (OWN, "")]
     return set(itertools.combinations(kinds, 2))
 
 
 def selection() -> list[Cell]:
-    """Few cells that cover every part with every number of chains: the greedy one, the same every time."""
+    """Few cells that cover every part with every number of chains: the greedy one, the same every
+    time.
+    """
     cells = product()
     wanted = set().union(*map(pairs_of, cells))
     welcome: set[tuple[Any, ...]] = set()

@@ -1,4 +1,6 @@
-"""How to build every part of the library at a tiny size; the lists of parts are the library's own."""
+"""How to build every part of the library at a tiny size; the lists of parts are the
+library's own.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -46,13 +48,21 @@ def _amortized(proposal: Callable[[], Any]) -> Part:
 
 SAMPLERS = {
     "amagold": Part(lambda on, **parts: samplers.amagold(on, **STEPS, **parts)),
-    "from_sgd": Part(lambda on, **parts: samplers.amagold(on, num_steps=2, **samplers.from_sgd(0.09, 0.1), **parts)),
+    "from_sgd": Part(
+        lambda on, **parts: samplers.amagold(
+            on, num_steps=2, **samplers.from_sgd(0.09, 0.1), **parts
+        )
+    ),
     "hmc": Part(lambda on, **parts: samplers.hmc(on, **STEPS, **parts)),
     "l2mc": Part(lambda on, **parts: samplers.l2mc(on, **STEPS, **parts)),
     "sghmc": Part(lambda on, **parts: samplers.sghmc(on, **STEPS, **parts)),
     "sgld": Part(lambda on, **parts: samplers.sgld(on, **STEPS, **parts)),
     "amortized RandomWalk": _amortized(lambda: trajectory.RandomWalk(0.3)),
-    "amortized Rotation": _amortized(lambda: trajectory.Rotation(0.4, as_mass(np.ones(2, np.float32)), np.zeros(2, np.float32), 0.5)),
+    "amortized Rotation": _amortized(
+        lambda: trajectory.Rotation(
+            0.4, as_mass(np.ones(2, np.float32)), np.zeros(2, np.float32), 0.5
+        )
+    ),
 }
 # what is built by another entry: a name of the library -> the entry that runs it
 RUN_BY = {
@@ -104,7 +114,9 @@ def factories_of(room) -> list[str]:
 
 
 def untaught(found: dict[str, list[str]] | None = None) -> list[str]:
-    """A sentence for every part of the library that the matrix cannot build, and for every one that is gone."""
+    """A sentence for every part of the library that the matrix cannot build, and for every one that
+    is gone.
+    """
     found = library_parts() if found is None else found
     taught = {
         "sampler": {*(name for name in SAMPLERS if not name.startswith("amortized ")), "amortized"},
@@ -116,9 +128,14 @@ def untaught(found: dict[str, list[str]] | None = None) -> list[str]:
     sentences = []
     for kind, names in found.items():
         for name in sorted(set(names) - taught[kind]):
-            sentences.append(f"teach the matrix to build the {kind} {name!r}: add it to tests/matrix/parts.py")
+            sentences.append(
+                f"teach the matrix to build the {kind} {name!r}: add it to tests/matrix/parts.py"
+            )
         gone = taught[kind] - set(names) - ({"amortized"} if kind == "proposal" else set())
-        sentences += [f"the matrix builds the {kind} {name!r}, which the library no longer has" for name in sorted(gone)]
+        sentences += [
+            f"the matrix builds the {kind} {name!r}, which the library no longer has"
+            for name in sorted(gone)
+        ]
     return sentences
 
 

@@ -1,4 +1,6 @@
-"""Every part of the library with every other, through `amagold.sample`: it runs, says what it is, and goes on where it stopped."""
+"""Every part of the library with every other, through `amagold.sample`: it runs, says what it is,
+and goes on where it stopped.
+"""
 
 import inspect
 import itertools
@@ -27,18 +29,26 @@ def test_the_matrix_knows_every_part():
 def test_a_new_part_is_asked_for(kind):
     found = parts.library_parts()
     found[kind] = [*found[kind], "brand_new"]
-    assert parts.untaught(found) == [f"teach the matrix to build the {kind} 'brand_new': add it to tests/matrix/parts.py"]
+    assert parts.untaught(found) == [
+        f"teach the matrix to build the {kind} 'brand_new': add it to tests/matrix/parts.py"
+    ]
 
 
 def test_every_argument_of_sample_is_used():
     used = {"target_or_sampler", "store"}.union(*(cell.arguments() for cell in SELECTION))
     for name in inspect.signature(amagold.sample).parameters:
-        assert name in used, f"teach the matrix to use sample({name}=...): add it to tests/matrix/cells.py"
+        assert name in used, (
+            f"teach the matrix to use sample({name}=...): add it to tests/matrix/cells.py"
+        )
 
 
 def test_the_selection_covers_every_part_with_every_number_of_chains():
     seen = set().union(*map(cells.pairs_of, SELECTION))
-    for kind, names in (("sampler", parts.SAMPLERS), ("test", parts.TESTS), ("gradient", parts.GRADIENTS)):
+    for kind, names in (
+        ("sampler", parts.SAMPLERS),
+        ("test", parts.TESTS),
+        ("gradient", parts.GRADIENTS),
+    ):
         for name, chains in itertools.product(names, cells.CHAINS):
             assert (kind, name, chains) in seen
     for plan, chains in itertools.product(parts.PLANS - {"external"}, cells.CHAINS):
@@ -47,9 +57,15 @@ def test_the_selection_covers_every_part_with_every_number_of_chains():
         assert ("warmup", warmup, chains) in seen
 
 
-@pytest.mark.parametrize("plans", [("", "iid", "external"), pytest.param(parts.PLANS, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "plans",
+    [("", "iid", "external"), pytest.param(parts.PLANS, marks=pytest.mark.slow)],
+    ids=["some", "all"],
+)
 def test_what_is_refused(plans):
-    """The whole list: a combination that is refused beside these, or is refused no longer, fails."""
+    """The whole list: a combination that is refused beside these, or is refused no longer,
+    fails.
+    """
     seen = {}
     for combination in (found for found in cells.combinations() if found.plan in plans):
         sentence = None
@@ -78,7 +94,11 @@ def test_what_warmup_refuses():
                 one_of_each.setdefault(cells.warmup_refusal(combination, "adapted"), combination)
         for expected, combination in one_of_each.items():
             if expected is not None:
-                arguments = {**cells.WARMUPS["adapted"], "init": np.zeros(2, np.float32), "progress": False}
+                arguments = {
+                    **cells.WARMUPS["adapted"],
+                    "init": np.zeros(2, np.float32),
+                    "progress": False,
+                }
                 with pytest.raises(ValueError, match=f"^{expected}"):
                     amagold.sample(combination.build(), 1, num_chains=1, **arguments)
 
@@ -87,17 +107,36 @@ def test_what_needs_data_says_so():
     needs = set()
     for kind, table in (("acceptance", parts.TESTS), ("gradient", parts.GRADIENTS)):
         for name in table:
-            given = table[name].build(*(["iid"] if kind == "gradient" and parts.has_plan(name) else []))
+            given = table[name].build(
+                *(["iid"] if kind == "gradient" and parts.has_plan(name) else [])
+            )
             try:
                 amagold.amagold(parts.dataless(), **parts.STEPS, **{kind: given})
             except ValueError as reason:
-                needs.add((name, "needs a target with data (amagold.Posterior), got a Density; use" in str(reason)))
-    expected = {"austerity", "barker", "confidence", "delayed", "firefly", "tuna", "control_variate", "minibatch"}
+                needs.add(
+                    (
+                        name,
+                        "needs a target with data (amagold.Posterior), got a Density; use"
+                        in str(reason),
+                    )
+                )
+    expected = {
+        "austerity",
+        "barker",
+        "confidence",
+        "delayed",
+        "firefly",
+        "tuna",
+        "control_variate",
+        "minibatch",
+    }
     assert needs == {(name, True) for name in expected}
 
 
 class Questions:
-    """Stands for `Stopper.reason`: counts how often it is asked, and gives a reason from some question on."""
+    """Stands for `Stopper.reason`: counts how often it is asked, and gives a reason from some
+    question on.
+    """
 
     def __init__(self, before=math.inf):
         self.asked, self.before = 0, before
@@ -120,17 +159,23 @@ def run_in_two_parts(sampler, arguments, asked, folder, monkeypatch):
     for count in reversed(range(asked)):
         path = folder / f"{count}.zarr"
         with monkeypatch.context() as patch:
-            patch.setattr("amagold.sampling.interruption.Stopper.reason", property(Questions(count)))
+            patch.setattr(
+                "amagold.sampling.interruption.Stopper.reason", property(Questions(count))
+            )
             part = amagold.sample(sampler, store=path, **arguments)
         if part.posterior.sizes["draw"] < NUM_SAMPLES:
-            assert part.posterior.sizes["draw"] > 0, "the run must be stopped between two kept draws"
+            assert part.posterior.sizes["draw"] > 0, (
+                "the run must be stopped between two kept draws"
+            )
             assert part.is_partial
             return amagold.resume(path, sampler, progress=False)
     raise AssertionError("the run was never stopped")
 
 
 def check(cell, folder, monkeypatch):
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 3)  # so that there is something to stop between
+    monkeypatch.setattr(
+        "amagold.run.chunks.MAX_CHUNK", 3
+    )  # so that there is something to stop between
     sampler, arguments = cell.combination.build(), cell.arguments()
     assert arguments["num_samples"] == NUM_SAMPLES
     whole, asked = run_and_count(sampler, arguments, monkeypatch)
@@ -140,9 +185,14 @@ def check(cell, folder, monkeypatch):
     assert np.isfinite(whole.sample_stats["acceptance_rate"]).all()
     assert whole.label.split(" ")[0] == cell.combination.label
     assert not whole.is_partial
-    # chains have random numbers of their own: in their draws, or where none was accepted in the ratios of their proposals
+    # chains have random numbers of their own: in their draws, or where none was accepted in the
+    # ratios of their proposals
     told = [draws.to_numpy().reshape(cell.num_chains, -1)]
-    told += [whole.sample_stats["energy_error"].to_numpy()] if "energy_error" in whole.sample_stats else []
+    told += (
+        [whole.sample_stats["energy_error"].to_numpy()]
+        if "energy_error" in whole.sample_stats
+        else []
+    )
     assert len(np.unique(np.concatenate(told, axis=1), axis=0)) == cell.num_chains
     resumed = run_in_two_parts(sampler, arguments, asked, folder, monkeypatch)
     assert not resumed.is_partial
@@ -172,7 +222,10 @@ QUICK = {("with data", 1), ("with data", 5), ("without data", 2)}
 
 @pytest.mark.parametrize(
     ("target", "num_chains"),
-    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in itertools.product(TARGETS, cells.CHAINS)],
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
+        for case in itertools.product(TARGETS, cells.CHAINS)
+    ],
 )
 def test_planned(target, num_chains):
     """A target alone, with all else left to the library."""
@@ -186,7 +239,13 @@ def test_planned(target, num_chains):
 def test_out_of_time_at_once(tmp_path):
     """`max_time` that is over before the first draw: nothing kept, all resumed."""
     sampler = amagold.amagold(parts.target(), **parts.STEPS, batch_size=4)
-    arguments = {"num_samples": NUM_SAMPLES, "num_warmup": 2, "num_chains": 2, "init": np.zeros(2), "progress": False}
+    arguments = {
+        "num_samples": NUM_SAMPLES,
+        "num_warmup": 2,
+        "num_chains": 2,
+        "init": np.zeros(2),
+        "progress": False,
+    }
     none = amagold.sample(sampler, **arguments, store=tmp_path / "run.zarr", max_time=1e-9)
     assert none.is_partial
     assert none.posterior.sizes["draw"] < NUM_SAMPLES

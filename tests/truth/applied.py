@@ -1,4 +1,6 @@
-"""What the applied posteriors share: the truth is a long reference run of NUTS in float64 (make_references.py)."""
+"""What the applied posteriors share: the truth is a long reference run of NUTS in float64
+(make_references.py).
+"""
 
 import json
 from collections.abc import Callable
@@ -15,13 +17,17 @@ Numbers = dict[str, Callable[[Draws], np.ndarray]]
 
 
 class Applied(NamedTuple):
-    """A posterior, the numbers of it that are looked at, and how the reference is sampled where not as it stands."""
+    """A posterior, the numbers of it that are looked at, and how the reference is sampled where not
+    as it stands.
+    """
 
     name: str
     target: Callable[[], Any]
     numbers: Numbers
     note: str = ""
-    other: Callable[[], Any] | None = None  # the same posterior in parameters that NUTS moves in well
+    other: Callable[[], Any] | None = (
+        None  # the same posterior in parameters that NUTS moves in well
+    )
     back: Callable[[Draws], Draws] = lambda draws: draws  # from those to the posterior's own
     is_diagonal: bool = False  # the mass of the reference run
 
@@ -37,10 +43,21 @@ def references() -> dict[str, Any]:
 def truths_of(applied: Applied) -> list[Truth]:
     """The stored truths of a posterior, with their errors."""
     if applied.name not in references():
-        raise AssertionError(f"{applied.name} has no reference; make it with tests/truth/make_references.py {applied.name!r}")
+        raise AssertionError(
+            f"{applied.name} has no reference; make it with tests/truth/make_references.py "
+            f"{applied.name!r}"
+        )
     found = references()[applied.name]
     return [
-        Truth(name, of, known["mean"], known["variance"], tuple(known["lower"]), tuple(known["upper"]), tuple(known["errors"]))
+        Truth(
+            name,
+            of,
+            known["mean"],
+            known["variance"],
+            tuple(known["lower"]),
+            tuple(known["upper"]),
+            tuple(known["errors"]),
+        )
         for name, of in applied.numbers.items()
         for known in [found[name]]
     ]

@@ -18,7 +18,9 @@ def _school_data():
 
 
 def _centred_school(position, example):
-    return -0.5 * ((example["effect"] - position["theta"][example["school"]]) / example["error"]) ** 2
+    return (
+        -0.5 * ((example["effect"] - position["theta"][example["school"]]) / example["error"]) ** 2
+    )
 
 
 def _centred_schools_prior(position):
@@ -32,7 +34,11 @@ def _school(position, example):
 
 
 def _schools_prior(position):
-    return -0.5 * jnp.sum(position["eta"] ** 2) - 0.5 * (position["mu"] / 5.0) ** 2 + half_cauchy(position["log_tau"], 5.0)
+    return (
+        -0.5 * jnp.sum(position["eta"] ** 2)
+        - 0.5 * (position["mu"] / 5.0) ** 2
+        + half_cauchy(position["log_tau"], 5.0)
+    )
 
 
 def _schools(likelihood, prior, groups):
@@ -41,7 +47,9 @@ def _schools(likelihood, prior, groups):
 
 
 def _to_groups(draws):
-    return draws | {"theta": draws["mu"][..., None] + np.exp(draws["log_tau"])[..., None] * draws["eta"]}
+    return draws | {
+        "theta": draws["mu"][..., None] + np.exp(draws["log_tau"])[..., None] * draws["eta"]
+    }
 
 
 apart = partial(_schools, _school, _schools_prior, "eta")
@@ -53,7 +61,11 @@ centred = partial(_schools, _centred_school, _centred_schools_prior, "theta")
 
 def _radon_data():
     table = tables.read("radon")
-    return {"y": single(table["log_radon"]), "floor": single(table["floor"]), "county": table["county"].astype(np.int32)}
+    return {
+        "y": single(table["log_radon"]),
+        "floor": single(table["floor"]),
+        "county": table["county"].astype(np.int32),
+    }
 
 
 def _centred_house(position, example):
@@ -80,19 +92,31 @@ def _radon_prior(position):
 
 
 def _radon(likelihood, prior, groups):
-    init = {name: np.float32(0.0) for name in ("mu", "beta", "log_tau", "log_sigma")} | {groups: np.zeros(85, np.float32)}
+    init = {name: np.float32(0.0) for name in ("mu", "beta", "log_tau", "log_sigma")} | {
+        groups: np.zeros(85, np.float32)
+    }
     return amagold.Posterior(likelihood, prior, _radon_data(), init=init)
 
 
 def _to_counties(draws):
-    return draws | {"alpha": draws["mu"][..., None] + np.exp(draws["log_tau"])[..., None] * draws["eta"]}
+    return draws | {
+        "alpha": draws["mu"][..., None] + np.exp(draws["log_tau"])[..., None] * draws["eta"]
+    }
 
 
 radon_apart = partial(_radon, _house, _radon_prior, "eta")
 radon_centred = partial(_radon, _centred_house, _centred_radon_prior, "alpha")
 
 ROWS = [
-    Applied("eight_schools_centered", centred, numbers(mu=0, log_tau=0, theta=2), "", apart, _to_groups, True),
+    Applied(
+        "eight_schools_centered",
+        centred,
+        numbers(mu=0, log_tau=0, theta=2),
+        "",
+        apart,
+        _to_groups,
+        True,
+    ),
     Applied("eight_schools_noncentered", apart, numbers(mu=0, log_tau=0, eta=2), is_diagonal=True),
     Applied(
         "radon_partially_pooled_centered",
@@ -103,5 +127,10 @@ ROWS = [
         _to_counties,
         True,
     ),
-    Applied("radon_partially_pooled_noncentered", radon_apart, numbers(mu=0, beta=0, log_tau=0, log_sigma=0, eta=2), is_diagonal=True),
+    Applied(
+        "radon_partially_pooled_noncentered",
+        radon_apart,
+        numbers(mu=0, beta=0, log_tau=0, log_sigma=0, eta=2),
+        is_diagonal=True,
+    ),
 ]

@@ -26,7 +26,9 @@ def _ten(position):
 
 
 def _wide_first(position):
-    """Intercept Student-t(3, 8, 10), slopes N(0, 1), noise half Student-t(3, 0, 10), as a default of brms."""
+    """Intercept Student-t(3, 8, 10), slopes N(0, 1), noise half Student-t(3, 0, 10), as a default
+    of brms.
+    """
     first, rest = position["beta"][0], position["beta"][1:]
     noise = jnp.exp(position["log_sigma"])
     return (
@@ -38,7 +40,9 @@ def _wide_first(position):
 
 
 def linear(name, columns, y, prior, note="", looked_at=None):
-    """y ~ N(X beta, sigma^2) with log sigma as a parameter, starting where a user starts: at zero."""
+    """y ~ N(X beta, sigma^2) with log sigma as a parameter, starting where a user starts:
+    at zero.
+    """
     X = np.column_stack([np.ones(len(y)), *columns])
 
     def target():
@@ -51,12 +55,20 @@ def linear(name, columns, y, prior, note="", looked_at=None):
 def kids(name, *columns):
     table = tables.kids()
     table = table | {"interaction": table["school"] * table["iq"]}
-    return linear(f"kidscore_{name}", [table[column] for column in columns], table["score"], _cauchy_noise, tables.SIMULATED)
+    return linear(
+        f"kidscore_{name}",
+        [table[column] for column in columns],
+        table["score"],
+        _cauchy_noise,
+        tables.SIMULATED,
+    )
 
 
 def earn_height():
     table = tables.earnings()
-    return linear("earn_height", [table["height"]], table["earnings"], _flat_noise, tables.SIMULATED)
+    return linear(
+        "earn_height", [table["height"]], table["earnings"], _flat_noise, tables.SIMULATED
+    )
 
 
 BUSH = ("diameter1", "diameter2", "canopy_height", "total_height", "density", "group")
@@ -64,7 +76,9 @@ BUSH = ("diameter1", "diameter2", "canopy_height", "total_height", "density", "g
 
 def mesquite():
     table = tables.mesquite()
-    return linear("mesquite", [table[name] for name in BUSH], table["weight"], _flat_noise, tables.SIMULATED)
+    return linear(
+        "mesquite", [table[name] for name in BUSH], table["weight"], _flat_noise, tables.SIMULATED
+    )
 
 
 def log_mesquite():
@@ -89,7 +103,13 @@ def contrasts(levels):
 def diamonds():
     table = tables.read("diamonds")
     carat, clarity = np.log(table["carat"]), contrasts(table["clarity"])
-    columns = [carat, *contrasts(table["cut"]).T, *contrasts(table["color"]).T, *clarity.T, *(clarity * carat[:, None]).T]
+    columns = [
+        carat,
+        *contrasts(table["cut"]).T,
+        *contrasts(table["color"]).T,
+        *clarity.T,
+        *(clarity * carat[:, None]).T,
+    ]
     return linear("diamonds, 5,000 x 26", columns, np.log(table["price"]), _wide_first, looked_at=8)
 
 
@@ -113,7 +133,9 @@ def logit(name, columns, y, prior, note=""):
     X = np.column_stack([np.ones(len(y)), *columns])
 
     def target():
-        return amagold.Posterior(_logit, prior, {"x": single(X), "y": single(y)}, init=np.zeros(X.shape[1], np.float32))
+        return amagold.Posterior(
+            _logit, prior, {"x": single(X), "y": single(y)}, init=np.zeros(X.shape[1], np.float32)
+        )
 
     return Applied(name, target, numbers(theta=X.shape[1]), note)
 
@@ -137,7 +159,9 @@ def wells_all():
 
 def dogs():
     table = tables.dogs()
-    return logit("dogs", [table["avoided"], table["shocked"]], table["shock"], _hundred, tables.SIMULATED)
+    return logit(
+        "dogs", [table["avoided"], table["shocked"]], table["shock"], _hundred, tables.SIMULATED
+    )
 
 
 def _poisson(beta, example):
@@ -150,7 +174,12 @@ def glm_poisson():
     X = np.column_stack([table["year"] ** power for power in range(4)])
 
     def target():
-        return amagold.Posterior(_poisson, _hundred, {"x": single(X), "y": single(table["count"])}, init=np.zeros(4, np.float32))
+        return amagold.Posterior(
+            _poisson,
+            _hundred,
+            {"x": single(X), "y": single(table["count"])},
+            init=np.zeros(4, np.float32),
+        )
 
     return Applied("GLM_Poisson", target, numbers(theta=4), tables.SIMULATED)
 
@@ -159,7 +188,12 @@ def _negative_binomial(position, example):
     z, size = jnp.dot(example["x"], position["beta"]), jnp.exp(position["log_size"])
     y = example["y"]
     start = jax.lax.lgamma(y + size) - jax.lax.lgamma(size)
-    return start + y * z + size * position["log_size"] - (y + size) * jnp.logaddexp(z, position["log_size"])
+    return (
+        start
+        + y * z
+        + size * position["log_size"]
+        - (y + size) * jnp.logaddexp(z, position["log_size"])
+    )
 
 
 def _negative_binomial_prior(position):

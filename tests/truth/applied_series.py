@@ -27,14 +27,22 @@ def ar_5():
     def target():
         y = np.log(tables.read("lynx")["trapped"])
         before = np.column_stack([y[LAGS - lag : len(y) - lag] for lag in range(1, LAGS + 1)])
-        init = {"alpha": np.float32(0.0), "beta": np.zeros(LAGS, np.float32), "log_sigma": np.float32(0.0)}
-        return amagold.Posterior(_lagged, _lagged_prior, {"y": single(y[LAGS:]), "before": single(before)}, init=init)
+        init = {
+            "alpha": np.float32(0.0),
+            "beta": np.zeros(LAGS, np.float32),
+            "log_sigma": np.float32(0.0),
+        }
+        return amagold.Posterior(
+            _lagged, _lagged_prior, {"y": single(y[LAGS:]), "before": single(before)}, init=init
+        )
 
     return Applied("arK, K = 5", target, numbers(alpha=0, beta=LAGS, log_sigma=0))
 
 
 def garch():
-    """Daily changes of the German mark in per cent; both shares on the logit scale, so that they sum to less than one."""
+    """Daily changes of the German mark in per cent; both shares on the logit scale, so that they
+    sum to less than one.
+    """
     y = single(100.0 * tables.read("mark")["change"][:200])
 
     def log_density(position):
@@ -50,8 +58,17 @@ def garch():
         start = jnp.asarray(np.var(y), position["mu"].dtype)
         logs = jax.lax.scan(day, start, jnp.asarray(y, position["mu"].dtype))[1].sum()
         # uniform shares: the volume of both logits; a wide normal prior on the floor and the mean
-        volume = jnp.log(first) + 2.0 * jnp.log1p(-first) + sum(map(_log_slope, [position["logit_beta"]]))
-        return logs + volume - 0.5 * (position["mu"] / 10.0) ** 2 - 0.5 * ((position["log_omega"] + 2.0) / 2.0) ** 2
+        volume = (
+            jnp.log(first)
+            + 2.0 * jnp.log1p(-first)
+            + sum(map(_log_slope, [position["logit_beta"]]))
+        )
+        return (
+            logs
+            + volume
+            - 0.5 * (position["mu"] / 10.0) ** 2
+            - 0.5 * ((position["log_omega"] + 2.0) / 2.0) ** 2
+        )
 
     names = ("mu", "log_omega", "logit_alpha", "logit_beta")
 
@@ -66,19 +83,32 @@ def _log_slope(logit):
 
 
 def gaussian_process():
-    """The length, the height and the noise of a curve through 11 points, its values integrated out."""
+    """The length, the height and the noise of a curve through 11 points, its values
+    integrated out.
+    """
     table = tables.curve()
     apart, y = single(np.subtract.outer(table["x"], table["x"]) ** 2), single(table["y"])
 
     def log_density(position):
-        length, height, noise = (jnp.exp(position[name]) for name in ("log_rho", "log_alpha", "log_sigma"))
-        covariance = height**2 * jnp.exp(-0.5 * apart / length**2) + (noise**2 + 1e-4) * jnp.eye(11, dtype=length.dtype)
+        length, height, noise = (
+            jnp.exp(position[name]) for name in ("log_rho", "log_alpha", "log_sigma")
+        )
+        covariance = height**2 * jnp.exp(-0.5 * apart / length**2) + (noise**2 + 1e-4) * jnp.eye(
+            11, dtype=length.dtype
+        )
         factor = jnp.linalg.cholesky(covariance)
-        whitened = jax.scipy.linalg.solve_triangular(factor, jnp.asarray(y, length.dtype), lower=True)
+        whitened = jax.scipy.linalg.solve_triangular(
+            factor, jnp.asarray(y, length.dtype), lower=True
+        )
         fit = -0.5 * whitened @ whitened - jnp.log(jnp.diag(factor)).sum()
         # rho ~ Gamma(25, 4), alpha ~ half-normal(2), sigma ~ half-normal(1)
         length_prior = 25.0 * position["log_rho"] - 4.0 * length
-        return fit + length_prior + half_normal(position["log_alpha"], 2.0) + half_normal(position["log_sigma"], 1.0)
+        return (
+            fit
+            + length_prior
+            + half_normal(position["log_alpha"], 2.0)
+            + half_normal(position["log_sigma"], 1.0)
+        )
 
     names = ("log_rho", "log_alpha", "log_sigma")
 

@@ -1,7 +1,9 @@
-"""Whether the errors of a run are as large as it claims: z = (estimate - truth) / claimed Monte Carlo standard error.
+"""Whether the errors of a run are as large as it claims: z = (estimate - truth) / claimed Monte
+Carlo standard error.
 
-The claim is the user's own computation: the standard deviation of the draws over the root of their effective number. Of a
-calibrated run z is about N(0, 1), so over S seeds the sum of z^2 is about chi-square with S degrees of freedom.
+The claim is the user's own computation: the standard deviation of the draws over the root of their
+effective number. Of a calibrated run z is about N(0, 1), so over S seeds the sum of z^2 is about
+chi-square with S degrees of freedom.
 """
 
 import math
@@ -35,13 +37,19 @@ class Outcome(NamedTuple):
 
 
 def z_score(series: np.ndarray, value: float, error: float = 0.0, spread: float = 0.0) -> float:
-    """The estimate's distance from the truth in claimed standard errors; a claim is never below that of as many independent draws."""
+    """The estimate's distance from the truth in claimed standard errors; a claim is never below
+    that of as many independent draws.
+    """
     from arviz_stats.base import array_stats
 
     series = np.asarray(series, np.float64)
     if not np.isfinite(series).all():
         return LARGEST_Z
-    effective = float(array_stats.ess(series, chain_axis=0, draw_axis=1, method="mean")) if np.ptp(series) > 0 else math.nan
+    effective = (
+        float(array_stats.ess(series, chain_axis=0, draw_axis=1, method="mean"))
+        if np.ptp(series) > 0
+        else math.nan
+    )
     claimed = series.std(ddof=1) / math.sqrt(effective) if effective > 0 else 0.0
     if claimed == 0.0:  # draws that never differ claim nothing: what independent ones would
         claimed = spread / math.sqrt(series.size)
@@ -56,9 +64,13 @@ def z_scores(row: Row, draws: Draws) -> dict[str, float]:
     found = {}
     for truth in row.truths():
         for functional in functionals(truth):
-            found[functional.name] = z_score(functional.of(draws), functional.value, functional.error, functional.spread)
+            found[functional.name] = z_score(
+                functional.of(draws), functional.value, functional.error, functional.spread
+            )
     if not found:
-        raise AssertionError(f"{row.name} must have at least one known number, got none; give it a Truth")
+        raise AssertionError(
+            f"{row.name} must have at least one known number, got none; give it a Truth"
+        )
     return found
 
 
@@ -115,26 +127,45 @@ def verdict(outcomes: list[Outcome]) -> str:
 def faults(results: dict[str, list[Outcome]], hard: Collection[str] = ()) -> list[str]:
     """What is wrong with the whole suite, in sentences; empty when nothing is.
 
-    Rows named as hard may warn, because a warning is right there; they must not be wrong in silence either.
+    Rows named as hard may warn, because a warning is right there; they must not be wrong in silence
+    either.
     """
     if not results:
         return ["the suite must hold at least one posterior, got none"]
     found = []
     for name, outcomes in results.items():
-        found += [f"{name} could not be run: {failure}" for failure in sorted({outcome.failure for outcome in outcomes} - {""})]
+        found += [
+            f"{name} could not be run: {failure}"
+            for failure in sorted({outcome.failure for outcome in outcomes} - {""})
+        ]
         if is_wrong_in_silence(outcomes):
-            functional, size = worst_of([outcome for outcome in outcomes if not outcome.has_warned and not outcome.failure])
-            found.append(f"{name} is wrong without a warning: rms z of {size:.1f} for the {functional}")
-    good = {name: outcomes for name, outcomes in results.items() if name not in hard and is_calibrated(outcomes)}
+            functional, size = worst_of(
+                [outcome for outcome in outcomes if not outcome.has_warned and not outcome.failure]
+            )
+            found.append(
+                f"{name} is wrong without a warning: rms z of {size:.1f} for the {functional}"
+            )
+    good = {
+        name: outcomes
+        for name, outcomes in results.items()
+        if name not in hard and is_calibrated(outcomes)
+    }
     runs = [outcome for outcomes in good.values() for outcome in outcomes]
     warned = sum(outcome.has_warned for outcome in runs)
     if warned > max(1, len(runs) * GOOD_RUNS_THAT_MAY_WARN):
-        names = ", ".join(name for name, outcomes in good.items() if any(outcome.has_warned for outcome in outcomes))
+        names = ", ".join(
+            name
+            for name, outcomes in good.items()
+            if any(outcome.has_warned for outcome in outcomes)
+        )
         found.append(f"{warned} of {len(runs)} good runs warned, more than one in twenty: {names}")
     # over the good rows: a claim that is a little too large everywhere shows in none of them alone
     squares = [rms(outcome.z.values()) ** 2 for outcome in runs]
     # a mean over functionals of one run varies no more than one z^2
     limit = chi2.isf(FALSE_ALARM_RATE, len(squares)) / len(squares) if squares else math.inf
     if squares and np.mean(squares) > limit:
-        found.append(f"over all good rows the rms z is {math.sqrt(np.mean(squares)):.2f}, above {math.sqrt(limit):.2f}")
+        found.append(
+            f"over all good rows the rms z is {math.sqrt(np.mean(squares)):.2f}, above "
+            f"{math.sqrt(limit):.2f}"
+        )
     return found

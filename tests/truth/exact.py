@@ -11,10 +11,19 @@ from scipy.special import logsumexp
 TAIL = 0.05
 
 
-def of_distribution(name: str, of: Callable[[Draws], np.ndarray], law: Any, *, moments: bool = True, tail: float = TAIL) -> Truth:
+def of_distribution(
+    name: str,
+    of: Callable[[Draws], np.ndarray],
+    law: Any,
+    *,
+    moments: bool = True,
+    tail: float = TAIL,
+) -> Truth:
     """From a frozen distribution of scipy."""
     mean, variance = (float(law.mean()), float(law.var())) if moments else (None, None)
-    return Truth(name, of, mean, variance, (float(law.ppf(tail)), tail), (float(law.isf(tail)), tail))
+    return Truth(
+        name, of, mean, variance, (float(law.ppf(tail)), tail), (float(law.isf(tail)), tail)
+    )
 
 
 def normal(name: str, of: Callable[[Draws], np.ndarray], mean: float, variance: float) -> Truth:
@@ -22,16 +31,24 @@ def normal(name: str, of: Callable[[Draws], np.ndarray], mean: float, variance: 
 
 
 def of_weights(
-    name: str, of: Callable[[Draws], np.ndarray], places: np.ndarray, weights: np.ndarray, cuts: tuple[float, float] | None = None
+    name: str,
+    of: Callable[[Draws], np.ndarray],
+    places: np.ndarray,
+    weights: np.ndarray,
+    cuts: tuple[float, float] | None = None,
 ) -> Truth:
-    """From a marginal density on an even grid; the tails are beyond `cuts`, or where a share of TAIL is left."""
+    """From a marginal density on an even grid; the tails are beyond `cuts`, or where a share of
+    TAIL is left.
+    """
     weights = weights / weights.sum()
     mean = float(weights @ places)
     variance = float(weights @ (places - mean) ** 2)
     # a cut halfway between two places, so that each place counts on one side
     total, half = np.cumsum(weights), 0.5 * (places[1] - places[0])
     if cuts is None:
-        cuts = tuple(float(places[np.searchsorted(total, share)] + half) for share in (TAIL, 1.0 - TAIL))  # type: ignore[assignment]
+        cuts = tuple(
+            float(places[np.searchsorted(total, share)] + half) for share in (TAIL, 1.0 - TAIL)
+        )  # type: ignore[assignment]
     assert cuts is not None
     below = float(weights[places < cuts[0]].sum()), float(weights[places > cuts[1]].sum())
     return Truth(name, of, mean, variance, (cuts[0], below[0]), (cuts[1], below[1]))
@@ -49,7 +66,10 @@ def on_a_line(
 
 
 def on_a_plane(
-    log_density: Callable[[np.ndarray, np.ndarray], np.ndarray], first: tuple[float, float], second: tuple[float, float], num: int = 1201
+    log_density: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    first: tuple[float, float],
+    second: tuple[float, float],
+    num: int = 1201,
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Places and marginal weights of both coordinates."""
     a, b = np.linspace(*first, num), np.linspace(*second, num)
@@ -64,4 +84,7 @@ def on_a_plane(
 def check_ends(weights: np.ndarray) -> None:
     ends = max(weights[0], weights[-1]) / weights.max()
     if not ends < 1e-7:
-        raise AssertionError(f"the grid must reach where the density has died out, got {ends:.1e} of its peak at an end; widen it")
+        raise AssertionError(
+            f"the grid must reach where the density has died out, got {ends:.1e} of its peak at "
+            "an end; widen it"
+        )

@@ -27,7 +27,12 @@ def _normal(x):
 
 
 def normal_1d():
-    return Row("normal, d = 1", lambda: amagold.Density(_normal, init=0.0), lambda: [normal("x", theta, 0.0, 1.0)], "formula")
+    return Row(
+        "normal, d = 1",
+        lambda: amagold.Density(_normal, init=0.0),
+        lambda: [normal("x", theta, 0.0, 1.0)],
+        "formula",
+    )
 
 
 CORRELATION = 0.999
@@ -43,7 +48,12 @@ def correlated():
         lambda: amagold.Density(_correlated, init=np.zeros(2, np.float32)),
         lambda: [
             normal("x", first(0), 0.0, 1.0),
-            normal("x - y", lambda draws: draws["theta"][..., 0] - draws["theta"][..., 1], 0.0, 2 - 2 * CORRELATION),
+            normal(
+                "x - y",
+                lambda draws: draws["theta"][..., 0] - draws["theta"][..., 1],
+                0.0,
+                2 - 2 * CORRELATION,
+            ),
         ],
         "formula",
     )
@@ -61,8 +71,15 @@ def hundred():
         "normal, d = 100, scales .1 to 10",
         lambda: amagold.Density(_hundred, init=np.zeros(100, np.float32)),
         lambda: [
-            *(normal(f"x[{index}]", first(index), 0.0, SCALES[index] ** 2) for index in (0, 50, 99)),
-            of_distribution("|z|^2", lambda draws: ((draws["theta"] / SCALES) ** 2).sum(axis=-1), stats.chi2(100)),
+            *(
+                normal(f"x[{index}]", first(index), 0.0, SCALES[index] ** 2)
+                for index in (0, 50, 99)
+            ),
+            of_distribution(
+                "|z|^2",
+                lambda draws: ((draws["theta"] / SCALES) ** 2).sum(axis=-1),
+                stats.chi2(100),
+            ),
         ],
         "formula",
     )
@@ -80,7 +97,9 @@ def one_example():
     variance = 1 / (1 + 1 / 9)
     return Row(
         "normal mean, N = 1",
-        lambda: amagold.Posterior(_one_likelihood, _wide_prior, np.array([2.5], np.float32), init=0.0),
+        lambda: amagold.Posterior(
+            _one_likelihood, _wide_prior, np.array([2.5], np.float32), init=0.0
+        ),
         lambda: [normal("mean", theta, 2.5 * variance, variance)],
         "formula",
     )
@@ -99,14 +118,25 @@ def _gamma_prior(log_rate):
 
 def _of_log_gamma(shape, rate):
     """log of a Gamma(shape, rate) number."""
-    places = [float(np.log(stats.gamma(shape, scale=1 / rate).ppf(share))) for share in (0.05, 0.95)]
-    return Truth("log rate", theta, float(digamma(shape) - np.log(rate)), float(polygamma(1, shape)), (places[0], 0.05), (places[1], 0.05))
+    places = [
+        float(np.log(stats.gamma(shape, scale=1 / rate).ppf(share))) for share in (0.05, 0.95)
+    ]
+    return Truth(
+        "log rate",
+        theta,
+        float(digamma(shape) - np.log(rate)),
+        float(polygamma(1, shape)),
+        (places[0], 0.05),
+        (places[1], 0.05),
+    )
 
 
 def zero_count():
     return Row(
         "one Poisson count of 0, Gamma(.5, 1) prior, log scale",
-        lambda: amagold.Posterior(_gamma_likelihood, _gamma_prior, np.array([0.0], np.float32), init=0.0),
+        lambda: amagold.Posterior(
+            _gamma_likelihood, _gamma_prior, np.array([0.0], np.float32), init=0.0
+        ),
         lambda: [_of_log_gamma(0.5, 2.0)],
         "formula",
     )
@@ -117,7 +147,12 @@ def _exponential(log_x):
 
 
 def exponential():
-    return Row("exponential, log scale", lambda: amagold.Density(_exponential, init=0.0), lambda: [_of_log_gamma(1.0, 1.0)], "formula")
+    return Row(
+        "exponential, log scale",
+        lambda: amagold.Density(_exponential, init=0.0),
+        lambda: [_of_log_gamma(1.0, 1.0)],
+        "formula",
+    )
 
 
 def _bernoulli(logit, outcome):
@@ -133,7 +168,12 @@ def all_successes():
     law = stats.beta(b, a)  # of the failures' probability, which keeps its digits
     places = [float(-np.log(law.isf(share)) + np.log1p(-law.isf(share))) for share in (0.05, 0.95)]
     truth = Truth(
-        "logit", theta, float(digamma(a) - digamma(b)), float(polygamma(1, a) + polygamma(1, b)), (places[0], 0.05), (places[1], 0.05)
+        "logit",
+        theta,
+        float(digamma(a) - digamma(b)),
+        float(polygamma(1, a) + polygamma(1, b)),
+        (places[0], 0.05),
+        (places[1], 0.05),
     )
     return Row(
         "600 of 600 successes, Beta(.5, .5) prior, logit scale",
@@ -168,15 +208,28 @@ def _cauchy(x):
 
 
 def student_2():
-    truths = lambda: [of_distribution(f"x ({tail:g})", theta, stats.t(2), moments=False, tail=tail) for tail in (0.25, 0.05)]  # noqa: E731
-    return Row("Student-t, 2 degrees of freedom", lambda: amagold.Density(_student, init=0.0), truths, "formula")
+    def truths():
+        return [
+            of_distribution(f"x ({tail:g})", theta, stats.t(2), moments=False, tail=tail)
+            for tail in (0.25, 0.05)
+        ]
+
+    return Row(
+        "Student-t, 2 degrees of freedom",
+        lambda: amagold.Density(_student, init=0.0),
+        truths,
+        "formula",
+    )
 
 
 def cauchy():
     return Row(
         "Cauchy, d = 2",
         lambda: amagold.Density(_cauchy, init=np.zeros(2, np.float32)),
-        lambda: [of_distribution(f"x[{index}]", first(index), stats.cauchy(), moments=False, tail=0.1) for index in (0, 1)],
+        lambda: [
+            of_distribution(f"x[{index}]", first(index), stats.cauchy(), moments=False, tail=0.1)
+            for index in (0, 1)
+        ],
         "formula",
     )
 
@@ -185,7 +238,11 @@ def cauchy():
 
 
 def _funnel(x):
-    return -0.5 * (x[0] / 3.0) ** 2 - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-x[0]) - 0.5 * (x.shape[0] - 1) * x[0]
+    return (
+        -0.5 * (x[0] / 3.0) ** 2
+        - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-x[0])
+        - 0.5 * (x.shape[0] - 1) * x[0]
+    )
 
 
 def funnel():
@@ -206,27 +263,45 @@ def _banana(x):
 
 def banana():
     def truths():
-        (a, left), (b, right) = on_a_plane(lambda x, y: -0.5 * x**2 - 0.5 * (y - BEND * (x**2 - 1.0)) ** 2, (-7.0, 7.0), (-7.0, 45.0), 2001)
+        (a, left), (b, right) = on_a_plane(
+            lambda x, y: -0.5 * x**2 - 0.5 * (y - BEND * (x**2 - 1.0)) ** 2,
+            (-7.0, 7.0),
+            (-7.0, 45.0),
+            2001,
+        )
         return [of_weights("x", first(0), a, left), of_weights("y", first(1), b, right)]
 
-    return Row("banana", lambda: amagold.Density(_banana, init=np.zeros(2, np.float32)), truths, "grid")
+    return Row(
+        "banana", lambda: amagold.Density(_banana, init=np.zeros(2, np.float32)), truths, "grid"
+    )
 
 
 # several modes
 
 
 def _two_normals(x):
-    return jnp.logaddexp(jnp.log(0.7) - 0.5 * jnp.sum((x + 4.0) ** 2), jnp.log(0.3) - 0.5 * jnp.sum((x - 4.0) ** 2))
+    return jnp.logaddexp(
+        jnp.log(0.7) - 0.5 * jnp.sum((x + 4.0) ** 2), jnp.log(0.3) - 0.5 * jnp.sum((x - 4.0) ** 2)
+    )
 
 
 def two_normals():
     def truths():
         places, weights = on_a_line(
-            lambda x: np.logaddexp(np.log(0.7) - 0.5 * (x + 4.0) ** 2, np.log(0.3) - 0.5 * (x - 4.0) ** 2), -14.0, 14.0
+            lambda x: np.logaddexp(
+                np.log(0.7) - 0.5 * (x + 4.0) ** 2, np.log(0.3) - 0.5 * (x - 4.0) ** 2
+            ),
+            -14.0,
+            14.0,
         )
         return [of_weights("x", first(0), places, weights, (0.0, 0.0))]
 
-    return Row(".7 N(-4, I) + .3 N(4, I), d = 2", lambda: amagold.Density(_two_normals, init=np.zeros(2, np.float32)), truths, "grid")
+    return Row(
+        ".7 N(-4, I) + .3 N(4, I), d = 2",
+        lambda: amagold.Density(_two_normals, init=np.zeros(2, np.float32)),
+        truths,
+        "grid",
+    )
 
 
 def _spike(x):
@@ -241,9 +316,23 @@ def spike_and_slab():
         return 0.05 * stats.norm.cdf(place / 0.1) + 0.95 * stats.norm.cdf(place / 10.0)
 
     def truths():
-        return [Truth("x", first(0), 0.0, 0.05 * 0.01 + 0.95 * 100.0, (-5.0, below(-5.0)), (5.0, below(-5.0)))]
+        return [
+            Truth(
+                "x",
+                first(0),
+                0.0,
+                0.05 * 0.01 + 0.95 * 100.0,
+                (-5.0, below(-5.0)),
+                (5.0, below(-5.0)),
+            )
+        ]
 
-    return Row("5% N(0, .1^2) + 95% N(0, 10^2), d = 5", lambda: amagold.Density(_spike, init=np.zeros(5, np.float32)), truths, "formula")
+    return Row(
+        "5% N(0, .1^2) + 95% N(0, 10^2), d = 5",
+        lambda: amagold.Density(_spike, init=np.zeros(5, np.float32)),
+        truths,
+        "formula",
+    )
 
 
 @cache
@@ -269,16 +358,37 @@ def robust_clumps():
     y = clumps(11, 11, 10.0, 66)
 
     def target():
-        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, noise_scale=1.0, degrees_of_freedom=1.0)
+        return amagold.models.robust(
+            np.ones((len(y), 1)),
+            y,
+            prior_scale=10.0,
+            intercept=False,
+            noise_scale=1.0,
+            degrees_of_freedom=1.0,
+        )
 
-    return Row("Student-t outcomes in two clumps, N = 22", target, lambda: _of_clumps(y, 10.0, 5.0, -8.0, 18.0), "grid")
+    return Row(
+        "Student-t outcomes in two clumps, N = 22",
+        target,
+        lambda: _of_clumps(y, 10.0, 5.0, -8.0, 18.0),
+        "grid",
+    )
 
 
 def robust_many():
-    y = clumps(400, 600, 12.0, 2, 0.5)  # close enough together for the exact test on a few examples to be planned
+    y = clumps(
+        400, 600, 12.0, 2, 0.5
+    )  # close enough together for the exact test on a few examples to be planned
 
     def target():
-        return amagold.models.robust(np.ones((len(y), 1)), y, prior_scale=10.0, intercept=False, noise_scale=1.0, degrees_of_freedom=1.0)
+        return amagold.models.robust(
+            np.ones((len(y), 1)),
+            y,
+            prior_scale=10.0,
+            intercept=False,
+            noise_scale=1.0,
+            degrees_of_freedom=1.0,
+        )
 
     def truths():
         places = np.linspace(11.0, 13.0, 4001)  # the lower clump has e^-100 of the mass
@@ -299,7 +409,9 @@ def robust_many():
 def narrow_noise():
     generator = np.random.default_rng(4)
     x = generator.normal(size=200)
-    return x.astype(np.float32), (0.7 - 0.4 * x + 0.1 * generator.standard_t(4, 200)).astype(np.float32)
+    return x.astype(np.float32), (0.7 - 0.4 * x + 0.1 * generator.standard_t(4, 200)).astype(
+        np.float32
+    )
 
 
 def _robust_in(unit, name):
@@ -308,10 +420,16 @@ def _robust_in(unit, name):
 
     def truths():
         def log_density(a, b):
-            residuals = (y.astype(np.float64) - a[:, None] - b[:, None] * x.astype(np.float64)) / (0.1 * unit)
-            return -0.5 * (a**2 + b**2) / (2.0 * unit) ** 2 - 2.5 * np.log1p(residuals**2 / 4.0).sum(axis=1)
+            residuals = (y.astype(np.float64) - a[:, None] - b[:, None] * x.astype(np.float64)) / (
+                0.1 * unit
+            )
+            return -0.5 * (a**2 + b**2) / (2.0 * unit) ** 2 - 2.5 * np.log1p(
+                residuals**2 / 4.0
+            ).sum(axis=1)
 
-        (a, left), (b, right) = on_a_plane(log_density, (0.62 * unit, 0.78 * unit), (-0.48 * unit, -0.32 * unit), 601)
+        (a, left), (b, right) = on_a_plane(
+            log_density, (0.62 * unit, 0.78 * unit), (-0.48 * unit, -0.32 * unit), 601
+        )
         return [of_weights("intercept", first(0), a, left), of_weights("slope", first(1), b, right)]
 
     def target():
@@ -344,10 +462,14 @@ def far_from_zero(name):
     generator = np.random.default_rng(5)
     if name == "sales":
         x = generator.normal(size=100)
-        return x.astype(np.float32), (5000 + 150 * x + 327 * generator.normal(size=100)).astype(np.float32)
+        return x.astype(np.float32), (5000 + 150 * x + 327 * generator.normal(size=100)).astype(
+            np.float32
+        )
     if name == "years":
         x = np.arange(1950, 2021)
-        return x.astype(np.float32), (14.0 + 0.015 * (x - 1985) + 0.2 * generator.normal(size=71)).astype(np.float32)
+        return x.astype(np.float32), (
+            14.0 + 0.015 * (x - 1985) + 0.2 * generator.normal(size=71)
+        ).astype(np.float32)
     x = generator.normal(size=50)
     return x.astype(np.float32), (101_325 + 0.5 * x + generator.normal(size=50)).astype(np.float32)
 
@@ -362,12 +484,25 @@ def _linear(name, title, prior_scale, noise):
         return [
             normal("intercept", first(0), mean[0], covariance[0, 0]),
             normal("slope", first(1), mean[1], covariance[1, 1]),
-            normal("line at the middle", lambda draws: draws["theta"] @ at, at @ mean, at @ covariance @ at),
+            normal(
+                "line at the middle",
+                lambda draws: draws["theta"] @ at,
+                at @ mean,
+                at @ covariance @ at,
+            ),
         ]
 
-    # so far from zero in its own units, the prior can only speak of the middle; it is flat there as well
+    # so far from zero in its own units, the prior can only speak of the middle; it is flat there as
+    # well
     is_far = True if name == "pressure" else None
-    return Row(title, lambda: amagold.models.linear(x[:, None], y, prior_scale, noise_scale=noise, standardize=is_far), truths, "formula")
+    return Row(
+        title,
+        lambda: amagold.models.linear(
+            x[:, None], y, prior_scale, noise_scale=noise, standardize=is_far
+        ),
+        truths,
+        "formula",
+    )
 
 
 def calendar_years():
@@ -391,7 +526,8 @@ def sales():
             noise = np.exp(at)
             marginal = 1e8 * X @ X.T + noise**2 * np.eye(len(y))
             weight.append(
-                stats.multivariate_normal(np.zeros(len(y)), marginal).logpdf(y.astype(np.float64)) - 0.5 * ((at - spread) / 2.0) ** 2
+                stats.multivariate_normal(np.zeros(len(y)), marginal).logpdf(y.astype(np.float64))
+                - 0.5 * ((at - spread) / 2.0) ** 2
             )
             mean, covariance = _conjugate(X, y, 1e4, noise)
             means.append(mean)
@@ -407,7 +543,16 @@ def sales():
             sd = np.sqrt(variances[:, index])
             below = float(weights @ stats.norm.cdf((cuts[0] - means[:, index]) / sd))
             above = float(weights @ stats.norm.sf((cuts[1] - means[:, index]) / sd))
-            found.append(Truth(name, coordinate("coefficients", index), mean, variance, (cuts[0], below), (cuts[1], above)))
+            found.append(
+                Truth(
+                    name,
+                    coordinate("coefficients", index),
+                    mean,
+                    variance,
+                    (cuts[0], below),
+                    (cuts[1], above),
+                )
+            )
         return found
 
     return Row(
@@ -426,7 +571,9 @@ def _logistic_grid(x, y, prior_scale, ranges, weights=1.0, num=301):
 
     def log_density(a, b):
         z = a[:, None] + b[:, None] * x.astype(np.float64)
-        return -0.5 * (a**2 + b**2) / prior_scale**2 - (weights * np.logaddexp(0.0, -sign * z)).sum(axis=1)
+        return -0.5 * (a**2 + b**2) / prior_scale**2 - (weights * np.logaddexp(0.0, -sign * z)).sum(
+            axis=1
+        )
 
     (a, left), (b, right) = on_a_plane(log_density, *ranges, num)
     return [of_weights("intercept", first(0), a, left), of_weights("slope", first(1), b, right)]
@@ -447,7 +594,9 @@ def separable():
 def rare():
     generator = np.random.default_rng(6)
     x = generator.normal(size=2_000)
-    return x.astype(np.float32), (generator.random(2_000) < 1 / (1 + np.exp(6.3 - 0.8 * x))).astype(int)
+    return x.astype(np.float32), (generator.random(2_000) < 1 / (1 + np.exp(6.3 - 0.8 * x))).astype(
+        int
+    )
 
 
 def rare_events():
@@ -488,7 +637,9 @@ BOUNDS = amagold.LinearBounds(_predictor, _outcome, (1.0, 0.25, 0.0962251), _wei
 def weighted_table():
     generator = np.random.default_rng(9)
     x = generator.normal(size=1_000).astype(np.float32)
-    sign = np.where(generator.random(1_000) < 1 / (1 + np.exp(-0.5 - x)), 1.0, -1.0).astype(np.float32)
+    sign = np.where(generator.random(1_000) < 1 / (1 + np.exp(-0.5 - x)), 1.0, -1.0).astype(
+        np.float32
+    )
     return {"x": x, "sign": sign, "weight": generator.gamma(0.5, 2.0, 1_000).astype(np.float32)}
 
 
@@ -496,10 +647,18 @@ def weighted():
     table = weighted_table()
 
     def target():
-        return amagold.Posterior(_weighted, _weighted_prior, table, init=np.zeros(2, np.float32), bounds=BOUNDS)
+        return amagold.Posterior(
+            _weighted, _weighted_prior, table, init=np.zeros(2, np.float32), bounds=BOUNDS
+        )
 
     def truths():
-        return _logistic_grid(table["x"], table["sign"], 2.0, ((-0.2, 1.2), (0.4, 1.9)), table["weight"].astype(np.float64))
+        return _logistic_grid(
+            table["x"],
+            table["sign"],
+            2.0,
+            ((-0.2, 1.2), (0.4, 1.9)),
+            table["weight"].astype(np.float64),
+        )
 
     return Row("logistic with weights of the examples, own bounds", target, truths, "grid")
 
@@ -525,7 +684,12 @@ def poisson():
         (a, left), (b, right) = on_a_plane(log_density, (-0.8, 1.4), (-0.3, 1.5), 601)
         return [of_weights("intercept", first(0), a, left), of_weights("slope", first(1), b, right)]
 
-    return Row("Poisson regression, N = 100", lambda: amagold.models.poisson(x[:, None], y, prior_scale=2.0), truths, "grid")
+    return Row(
+        "Poisson regression, N = 100",
+        lambda: amagold.models.poisson(x[:, None], y, prior_scale=2.0),
+        truths,
+        "grid",
+    )
 
 
 ROWS = [

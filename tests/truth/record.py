@@ -9,11 +9,15 @@ Draws = dict[str, np.ndarray]  # by variable, with axes (chain, draw, ...)
 
 
 class Truth(NamedTuple):
-    """What is known of one number of the posterior; `errors` are those of a reference that was itself sampled."""
+    """What is known of one number of the posterior; `errors` are those of a reference that was
+    itself sampled.
+    """
 
     name: str
     of: Callable[[Draws], np.ndarray]  # -> (chain, draw)
-    mean: float | None  # None where the posterior has none, or too heavy tails for its error to be known
+    mean: (
+        float | None
+    )  # None where the posterior has none, or too heavy tails for its error to be known
     variance: float | None
     lower: tuple[float, float]  # a place, and the probability below it
     upper: tuple[float, float]  # a place, and the probability above it
@@ -49,17 +53,26 @@ def functionals(truth: Truth) -> list[Functional]:
         if truth.variance is not None:
             # E (x - mean)^2
             square = Functional(
-                f"variance of {truth.name}", lambda draws: (truth.of(draws) - mean) ** 2, truth.variance, truth.errors[1], 0.0
+                f"variance of {truth.name}",
+                lambda draws: (truth.of(draws) - mean) ** 2,
+                truth.variance,
+                truth.errors[1],
+                0.0,
             )
             found.append(square)
-    for side, (place, probability), error in (("lower", truth.lower, truth.errors[2]), ("upper", truth.upper, truth.errors[3])):
+    for side, (place, probability), error in (
+        ("lower", truth.lower, truth.errors[2]),
+        ("upper", truth.upper, truth.errors[3]),
+    ):
         sign = -1.0 if side == "lower" else 1.0
 
         def outside(draws: Draws, sign: float = sign, place: float = place) -> np.ndarray:
             return (sign * (truth.of(draws) - place) > 0).astype(np.float64)
 
         spread = (probability * (1.0 - probability)) ** 0.5
-        found.append(Functional(f"{side} tail of {truth.name}", outside, probability, error, spread))
+        found.append(
+            Functional(f"{side} tail of {truth.name}", outside, probability, error, spread)
+        )
     return found
 
 

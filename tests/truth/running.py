@@ -26,9 +26,14 @@ def run_row(row: Row, seed: int) -> Outcome:
             warnings.simplefilter("ignore", amagold.SamplingWarning)
             run = amagold.sample(row.target(), seed=seed, progress=False)
     except Exception as reason:  # the row says so, and the others go on
-        return Outcome({}, [], "", round(time.monotonic() - began, 1), f"{type(reason).__name__}: {reason}")
+        return Outcome(
+            {}, [], "", round(time.monotonic() - began, 1), f"{type(reason).__name__}: {reason}"
+        )
     seconds = round(time.monotonic() - began, 1)
-    draws = {str(name): np.asarray(values, np.float64) for name, values in run.posterior.data_vars.items()}
+    draws = {
+        str(name): np.asarray(values, np.float64)
+        for name, values in run.posterior.data_vars.items()
+    }
     return Outcome(z_scores(row, draws), list(run.warnings), plan_in_short(run.plan), seconds)
 
 

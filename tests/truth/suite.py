@@ -14,7 +14,8 @@ ALL = [*known.ROWS, *(applied.row() for applied in APPLIED)]
 ROWS: dict[str, Row] = {row.name: row._replace(truths=cache(row.truths)) for row in ALL}
 assert len(ROWS) == len(ALL), "names must differ"
 
-# where a warning is right even if the claimed errors happen to be: chains cannot be expected to cross, or tails to be seen
+# where a warning is right even if the claimed errors happen to be: chains cannot be expected to
+# cross, or tails to be seen
 HARD = {
     ".7 N(-4, I) + .3 N(4, I), d = 2": "far modes",
     "5% N(0, .1^2) + 95% N(0, 10^2), d = 5": "a spike in a slab",

@@ -1,7 +1,8 @@
-"""The table of truth: `python tests/truth/table.py [--seeds 4] [--write] [NAME ...]`, where a name is any part of a row's.
+"""The table of truth: `python tests/truth/table.py [--seeds 4] [--write] [NAME ...]`, where a name
+is any part of a row's.
 
-Without names it runs the whole suite. `--write` keeps the results in tests/truth/results.json, and the table of all that are
-kept in docs/truth.md.
+Without names it runs the whole suite. `--write` keeps the results in tests/truth/results.json, and
+the table of all that are kept in docs/truth.md.
 """
 
 import argparse
@@ -30,12 +31,17 @@ def load() -> dict[str, list[Outcome]]:
     if not RESULTS.exists():
         return {}
     stored = json.loads(RESULTS.read_text())
-    return {name: [Outcome(**outcome) for outcome in stored[name]] for name in ROWS if name in stored}
+    return {
+        name: [Outcome(**outcome) for outcome in stored[name]] for name in ROWS if name in stored
+    }
 
 
 def save(results: dict[str, list[Outcome]]) -> None:
     rounded = {
-        name: [outcome._replace(z={key: round(value, 3) for key, value in outcome.z.items()})._asdict() for outcome in outcomes]
+        name: [
+            outcome._replace(z={key: round(value, 3) for key, value in outcome.z.items()})._asdict()
+            for outcome in outcomes
+        ]
         for name, outcomes in results.items()
     }
     RESULTS.write_text(json.dumps(rounded, indent=1) + "\n")
@@ -54,16 +60,24 @@ def line(name: str, outcomes: list[Outcome]) -> str:
     judged = verdict(outcomes)
     if name in HARD:
         judged = f"{judged.replace('good, but warned', 'warned')} (hard: {HARD[name]})"
-    return f"| {name} | {truth} | {outcomes[0].plan} | {overall:.2f} ({seeds}) | {size:.1f}, {functional} | {said} | {judged} |"
+    return (
+        f"| {name} | {truth} | {outcomes[0].plan} | {overall:.2f} ({seeds}) | {size:.1f}, "
+        f"{functional} | {said} | {judged} |"
+    )
 
 
 def kinds(outcomes: list[Outcome]) -> str:
     """What the warnings begin with."""
-    return ", ".join(sorted({sentence.split(":")[0] for outcome in outcomes for sentence in outcome.warnings}))
+    return ", ".join(
+        sorted({sentence.split(":")[0] for outcome in outcomes for sentence in outcome.warnings})
+    )
 
 
 def table(results: dict[str, list[Outcome]]) -> str:
-    head = "| posterior | truth | plan | rms z (seeds) | worst | runs that warned | verdict |\n|---|---|---|---|---|---|---|"
+    head = (
+        "| posterior | truth | plan | rms z (seeds) | worst | runs that warned | verdict "
+        "|\n|---|---|---|---|---|---|---|"
+    )
     return "\n".join([head, *(line(name, outcomes) for name, outcomes in results.items())])
 
 
@@ -72,7 +86,16 @@ def summary(results: dict[str, list[Outcome]]) -> str:
     silent = sum(verdict(outcomes).startswith("WRONG") for outcomes in results.values())
     words = faults(results, HARD)
     lines = [f"{len(results)} posteriors: {good} calibrated, {silent} wrong without a warning."]
-    return "\n\n".join([*lines, *(["What breaks the rule:\n\n" + "\n".join(f"- {word}" for word in words)] if words else [])])
+    return "\n\n".join(
+        [
+            *lines,
+            *(
+                ["What breaks the rule:\n\n" + "\n".join(f"- {word}" for word in words)]
+                if words
+                else []
+            ),
+        ]
+    )
 
 
 def render(document: str, results: dict[str, list[Outcome]]) -> str:
@@ -82,15 +105,23 @@ def render(document: str, results: dict[str, list[Outcome]]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="part of a row's name; none is all rows")
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--write", action="store_true", help="keep the results and renew docs/truth.md")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the results and renew docs/truth.md"
+    )
     parser.add_argument("--list", action="store_true", help="only say the names")
     chosen = parser.parse_args(arguments)
-    names = [name for name in ROWS if not chosen.names or any(part in name for part in chosen.names)]
+    names = [
+        name for name in ROWS if not chosen.names or any(part in name for part in chosen.names)
+    ]
     if not names:
-        parser.error(f"no row has {' or '.join(map(repr, chosen.names))} in its name; --list says them all")
+        parser.error(
+            f"no row has {' or '.join(map(repr, chosen.names))} in its name; --list says them all"
+        )
     if chosen.list:
         print("\n".join(names))
         return 0

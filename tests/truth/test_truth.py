@@ -16,7 +16,9 @@ from scipy.signal import lfilter
 from suite import APPLIED, HARD, ROWS
 
 NUM_CHAINS, NUM_DRAWS, NUM_SEEDS = 4, 1000, 4
-NORMAL = Row("normal", lambda: None, lambda: [normal("x", coordinate("theta"), 0.0, 1.0)], "formula")
+NORMAL = Row(
+    "normal", lambda: None, lambda: [normal("x", coordinate("theta"), 0.0, 1.0)], "formula"
+)
 
 
 def autoregressive(seed, persistence=0.5):
@@ -29,11 +31,16 @@ def autoregressive(seed, persistence=0.5):
 
 
 def outcomes_of(draw, seeds=range(NUM_SEEDS), warnings=()):
-    return [Outcome(z_scores(NORMAL, {"theta": draw(seed)}), list(warnings), "", 0.0) for seed in seeds]
+    return [
+        Outcome(z_scores(NORMAL, {"theta": draw(seed)}), list(warnings), "", 0.0) for seed in seeds
+    ]
 
 
 def suite_of(draw, num_rows=30, **options):
-    return {f"row {row}": outcomes_of(draw, range(NUM_SEEDS * row, NUM_SEEDS * (row + 1)), **options) for row in range(num_rows)}
+    return {
+        f"row {row}": outcomes_of(draw, range(NUM_SEEDS * row, NUM_SEEDS * (row + 1)), **options)
+        for row in range(num_rows)
+    }
 
 
 def test_draws_that_are_right_are_calibrated():
@@ -45,9 +52,23 @@ def test_a_shift_of_a_fifth_is_seen():
     shifted = outcomes_of(lambda seed: autoregressive(seed) + 0.2)
     assert verdict(shifted) == "WRONG, no warning"
     assert faults({"shifted": shifted})[0].startswith("shifted is wrong without a warning")
-    assert faults({"shifted": shifted}, hard={"shifted"}) != []  # hard rows may warn, not be wrong in silence
-    assert verdict(outcomes_of(lambda seed: autoregressive(seed) + 0.2, warnings=["R-hat: 1.2"])) == "wrong, warned"
-    assert faults({"shifted": outcomes_of(lambda seed: autoregressive(seed) + 0.2, warnings=["R-hat: 1.2"])}) == []
+    assert (
+        faults({"shifted": shifted}, hard={"shifted"}) != []
+    )  # hard rows may warn, not be wrong in silence
+    assert (
+        verdict(outcomes_of(lambda seed: autoregressive(seed) + 0.2, warnings=["R-hat: 1.2"]))
+        == "wrong, warned"
+    )
+    assert (
+        faults(
+            {
+                "shifted": outcomes_of(
+                    lambda seed: autoregressive(seed) + 0.2, warnings=["R-hat: 1.2"]
+                )
+            }
+        )
+        == []
+    )
 
 
 def test_draws_that_are_too_wide_and_tails_that_are_cut_are_seen():
@@ -60,18 +81,29 @@ def test_an_effective_number_four_times_too_large_is_seen(monkeypatch):
     from arviz_stats.base import array_stats
 
     honest = array_stats.ess
-    monkeypatch.setattr(type(array_stats), "ess", lambda *arguments, **options: 4.0 * honest(*arguments[1:], **options))
-    assert re.match(r"over all good rows the rms z is [12]\.\d+, above 1\.\d", faults(suite_of(autoregressive))[-1])
+    monkeypatch.setattr(
+        type(array_stats),
+        "ess",
+        lambda *arguments, **options: 4.0 * honest(*arguments[1:], **options),
+    )
+    assert re.match(
+        r"over all good rows the rms z is [12]\.\d+, above 1\.\d",
+        faults(suite_of(autoregressive))[-1],
+    )
 
 
 def test_one_seed_of_many_that_is_far_off_is_seen():
-    assert not is_calibrated(outcomes_of(lambda seed: autoregressive(seed) + (0.4 if seed == 2 else 0.0)))
+    assert not is_calibrated(
+        outcomes_of(lambda seed: autoregressive(seed) + (0.4 if seed == 2 else 0.0))
+    )
 
 
 def test_warnings_where_nothing_is_wrong_are_counted():
     warned = suite_of(autoregressive, 2, warnings=["divergences: 1 of 4000"])
     plain = {f"plain {name}": outcomes for name, outcomes in suite_of(autoregressive, 4).items()}
-    assert "8 of 24 good runs warned, more than one in twenty: row 0, row 1" in faults(warned | plain)
+    assert "8 of 24 good runs warned, more than one in twenty: row 0, row 1" in faults(
+        warned | plain
+    )
     assert faults(warned | plain, hard={"row 0", "row 1"}) == []
 
 
@@ -87,12 +119,16 @@ def test_an_empty_suite_does_not_pass():
 def test_a_run_that_fails_is_a_fault():
     failed = run_row(NORMAL._replace(target=lambda: 1 / 0), 0)
     assert failed.failure == "ZeroDivisionError: division by zero"
-    assert faults({"row": [failed]}) == ["row could not be run: ZeroDivisionError: division by zero"]
+    assert faults({"row": [failed]}) == [
+        "row could not be run: ZeroDivisionError: division by zero"
+    ]
     assert verdict([failed]) == "FAILED"
 
 
 def test_draws_that_never_move_claim_no_certainty():
-    assert abs(z_score(np.zeros((4, 1000)), 0.05, spread=0.2)) == pytest.approx(0.05 / (0.2 / 4000**0.5))
+    assert abs(z_score(np.zeros((4, 1000)), 0.05, spread=0.2)) == pytest.approx(
+        0.05 / (0.2 / 4000**0.5)
+    )
     assert z_score(np.zeros((4, 1000)), 1.0) == -calibration.LARGEST_Z
     assert z_score(np.full((4, 1000), np.nan), 1.0) == calibration.LARGEST_Z
 
@@ -109,14 +145,20 @@ def test_a_doubtful_row_gets_more_seeds(monkeypatch):
 def test_grids_agree_with_formulas():
     places, weights = on_a_line(lambda x: -0.5 * x**2, -9.0, 9.0)
     found = of_weights("x", coordinate("theta"), places, weights, (-1.0, 1.0))
-    np.testing.assert_allclose([found.mean, found.variance, found.lower[1], found.upper[1]], [0.0, 1.0, 0.158655, 0.158655], atol=1e-5)
+    np.testing.assert_allclose(
+        [found.mean, found.variance, found.lower[1], found.upper[1]],
+        [0.0, 1.0, 0.158655, 0.158655],
+        atol=1e-5,
+    )
     with pytest.raises(AssertionError, match="died out"):
         on_a_line(lambda x: -0.5 * x**2, -1.0, 1.0)
 
 
 @pytest.mark.parametrize("applied", APPLIED, ids=lambda applied: applied.name)
 def test_references_are_sure_enough(applied):
-    """A reference's own errors must be small beside those of a run with a few thousand effective draws."""
+    """A reference's own errors must be small beside those of a run with a few thousand effective
+    draws.
+    """
     for truth in ROWS[applied.name].truths():
         for functional in functionals(truth):
             assert functional.error >= 0.0
@@ -126,19 +168,30 @@ def test_references_are_sure_enough(applied):
         assert 0.045 < truth.upper[1] < 0.055
 
 
-FLAT = {"earn_height": math.inf, "kidscore_interaction": 2.5, "kidscore_momhs": 2.5, "mesquite": math.inf}
+FLAT = {
+    "earn_height": math.inf,
+    "kidscore_interaction": 2.5,
+    "kidscore_momhs": 2.5,
+    "mesquite": math.inf,
+}
 
 
 @pytest.mark.parametrize(("name", "scale"), FLAT.items())
 def test_references_agree_with_formulas(name, scale):
-    """With flat slopes the noise is a matter of one grid: sigma^-(N - K) exp(-RSS / 2 sigma^2) times its prior."""
+    """With flat slopes the noise is a matter of one grid: sigma^-(N - K) exp(-RSS / 2 sigma^2)
+    times its prior.
+    """
     data = ROWS[name].target().data
     X, y = np.asarray(data["x"], np.float64), np.asarray(data["y"], np.float64)
     best, [rest], rank, _ = np.linalg.lstsq(X, y, rcond=None)
     assert rank == X.shape[1]
     free, middle = len(y) - rank, 0.5 * np.log(rest / (len(y) - rank))
     places, weights = on_a_line(
-        lambda at: at - free * at - 0.5 * rest * np.exp(-2.0 * at) - np.log1p(np.exp(2.0 * at) / scale**2), middle - 2.0, middle + 2.0
+        lambda at: (
+            at - free * at - 0.5 * rest * np.exp(-2.0 * at) - np.log1p(np.exp(2.0 * at) / scale**2)
+        ),
+        middle - 2.0,
+        middle + 2.0,
     )
     exact = of_weights("log_sigma", coordinate("log_sigma"), places, weights)
     found = {truth.name: truth for truth in ROWS[name].truths()}

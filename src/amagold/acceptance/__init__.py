@@ -1,4 +1,6 @@
-"""The Metropolis-Hastings tests that decide on a trajectory: how each decides, and whether it is exact."""
+"""The Metropolis-Hastings tests that decide on a trajectory: how each decides, and whether it is
+exact.
+"""
 
 from amagold.acceptance.austerity import Austerity, austerity
 from amagold.acceptance.barker import Barker, BarkerTest, barker

@@ -15,8 +15,11 @@ class Decision(NamedTuple):
     log_ratio: jax.Array  # log a, before the minimum with 0; -inf outside the domain
     is_divergent: jax.Array  # the ratio was not finite, or hopeless
     memory: Any  # what is remembered of the proposed position, should it be accepted
-    num_examples: jax.Array | None = None  # how many the test looked at, where that is not the same every time
-    broken_bound: Any = ()  # an example that broke the bound a test rests on, or -1; empty for tests without bounds
+    num_examples: jax.Array | None = (
+        None  # how many the test looked at, where that is not the same every time
+    )
+    # an example that broke the bound a test rests on, or -1; empty for tests without bounds
+    broken_bound: Any = ()
 
 
 class Acceptance(Protocol):
@@ -29,7 +32,9 @@ class Acceptance(Protocol):
 
     @property
     def uses_work(self) -> bool:
-        """False when the decision does not look at the work, so that the proposal need not compute it."""
+        """False when the decision does not look at the work, so that the proposal need not compute
+        it.
+        """
         ...
 
     def draw(self, key: jax.Array) -> Any:
@@ -41,11 +46,17 @@ class Acceptance(Protocol):
         ...
 
     def energy(self, memory: Any) -> Any:
-        """U of the remembered position, up to a constant; the empty tuple when that is not remembered."""
+        """U of the remembered position, up to a constant; the empty tuple when that is not
+        remembered.
+        """
         ...
 
-    def decide(self, target: Target, draws: Any, memory: Any, proposed: trees.PyTree, work: jax.Array) -> Decision:
-        """Accept or reject the proposed position, given what is remembered of the current one and the work of getting there."""
+    def decide(
+        self, target: Target, draws: Any, memory: Any, proposed: trees.PyTree, work: jax.Array
+    ) -> Decision:
+        """Accept or reject the proposed position, given what is remembered of the current one and
+        the work of getting there.
+        """
         ...
 
     def num_examples(self, target: Target) -> int:

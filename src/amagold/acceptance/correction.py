@@ -1,9 +1,12 @@
-"""What must be added to a standard normal number to make it logistic: the correction of the minibatch Barker test.
+"""What must be added to a standard normal number to make it logistic: the correction of the
+minibatch Barker test.
 
-No law does it exactly: the logistic's characteristic function over the normal's, pi t / sinh(pi t) exp(t^2 / 2), grows without end. The
-paper spreads the correction over a grid by least squares with a penalty, and sets negative probabilities to zero afterwards. Least
-squares over probabilities that are not negative needs no penalty and comes closer: on the whole numbers from -12 to 12 the largest error
-of the sum's distribution function is 5e-6. That the correction is discrete does no harm, because the sum has a density.
+No law does it exactly: the logistic's characteristic function over the normal's, pi t / sinh(pi t)
+exp(t^2 / 2), grows without end. The paper spreads the correction over a grid by least squares with
+a penalty, and sets negative probabilities to zero afterwards. Least squares over probabilities that
+are not negative needs no penalty and comes closer: on the whole numbers from -12 to 12 the largest
+error of the sum's distribution function is 5e-6. That the correction is discrete does no harm,
+because the sum has a density.
 """
 
 import jax

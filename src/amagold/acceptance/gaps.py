@@ -1,4 +1,6 @@
-"""The lower bounds that Firefly rests on: a parabola below each example's log likelihood, and how far off it is."""
+"""The lower bounds that Firefly rests on: a parabola below each example's log likelihood, and how
+far off it is.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +10,15 @@ from amagold.acceptance.remainders import Remainder, predictors_of, remainder
 from amagold.target.bounds import LinearBounds
 
 
-def curvatures(bounds: LinearBounds, center: jax.Array, example: trees.PyTree) -> tuple[jax.Array, jax.Array]:
-    """kappa_i and what gap_i / (|z - z_ref|^2 / 2) cannot exceed, for the predictor `center` at the reference.
+def curvatures(
+    bounds: LinearBounds, center: jax.Array, example: trees.PyTree
+) -> tuple[jax.Array, jax.Array]:
+    """kappa_i and what gap_i / (|z - z_ref|^2 / 2) cannot exceed, for the predictor `center` at the
+    reference.
 
-    log B_i(z) = f(z_ref) + f'(z_ref) . (z - z_ref) - kappa_i |z - z_ref|^2 / 2, where f is the outcome. A bound K on its second derivatives
-    gives kappa_i = K scale_i, and f <= its tangent + K scale_i |z - z_ref|^2 / 2, if nothing sharper is known.
+    log B_i(z) = f(z_ref) + f'(z_ref) . (z - z_ref) - kappa_i |z - z_ref|^2 / 2, where f is the
+    outcome. A bound K on its second derivatives gives kappa_i = K scale_i, and f <= its tangent + K
+    scale_i |z - z_ref|^2 / 2, if nothing sharper is known.
     """
     scale = jnp.float32(1.0) if bounds.scale is None else bounds.scale(center, example)
     most = bounds.derivatives[1] * scale
@@ -21,14 +27,23 @@ def curvatures(bounds: LinearBounds, center: jax.Array, example: trees.PyTree) -
     return below, below + above
 
 
-def gaps_of(bounds: LinearBounds, reference: trees.PyTree, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree) -> Remainder:
-    """gap_i at the two positions, for each of the rows, however near the reference, and what rounding may have added to them."""
+def gaps_of(
+    bounds: LinearBounds,
+    reference: trees.PyTree,
+    position: trees.PyTree,
+    proposed: trees.PyTree,
+    rows: trees.PyTree,
+) -> Remainder:
+    """gap_i at the two positions, for each of the rows, however near the reference, and what
+    rounding may have added to them.
+    """
 
     def one(center: jax.Array, steps: jax.Array, row: trees.PyTree) -> Remainder:
         kappa, _ = curvatures(bounds, center, row)
 
         def gap(step: jax.Array) -> Remainder:
-            # gap_i = kappa_i |z - z_ref|^2 / 2 - R_i, where R_i = -f(z) + f(z_ref) + f'(z_ref) . (z - z_ref)
+            # gap_i = kappa_i |z - z_ref|^2 / 2 - R_i, where R_i = -f(z) + f(z_ref) + f'(z_ref) . (z
+            # - z_ref)
             value, rounding = remainder(lambda at: -bounds.outcome(at, row), 1, center, step)
             return Remainder(0.5 * kappa * jnp.sum(step**2) - value, rounding)
 

@@ -1,4 +1,6 @@
-"""More and more examples, without replacement, until a rule is content or all of them have been looked at."""
+"""More and more examples, without replacement, until a rule is content or all of them have been
+looked at.
+"""
 
 import math
 from collections.abc import Callable
@@ -51,17 +53,31 @@ class Schedule:
 
 
 def schedule(num_examples: int, batch_size: int, growth: float) -> Schedule:
-    """Looks after `batch_size` examples, then after `growth` times as many as before, in whole blocks, up to all of them."""
+    """Looks after `batch_size` examples, then after `growth` times as many as before, in whole
+    blocks, up to all of them.
+    """
     block = min(batch_size, num_examples)
     ends = [block]
     while ends[-1] < num_examples:
-        ends.append(min(num_examples, max(ends[-1] + block, block * math.ceil(growth * ends[-1] / block))))
+        ends.append(
+            min(num_examples, max(ends[-1] + block, block * math.ceil(growth * ends[-1] / block)))
+        )
     return Schedule(block, jnp.asarray(np.array(ends), jnp.int32))
 
 
 def check_schedule(batch_size: object, growth: object) -> None:
-    checks.whole_number("batch_size", batch_size, at_least=2, remedy="give how many examples a test starts with; 100 is usual")
-    checks.number("growth", growth, at_least=1.0, remedy="give the factor from one look to the next; 1 adds batch_size each time")
+    checks.whole_number(
+        "batch_size",
+        batch_size,
+        at_least=2,
+        remedy="give how many examples a test starts with; 100 is usual",
+    )
+    checks.number(
+        "growth",
+        growth,
+        at_least=1.0,
+        remedy="give the factor from one look to the next; 1 adds batch_size each time",
+    )
 
 
 def look_at_more(
@@ -74,36 +90,57 @@ def look_at_more(
     starts: jax.Array,
     settles: Callable[[Seen], jax.Array],
 ) -> Seen:
-    """Blocks of a fresh random order until `settles(seen)` at a look, or all data; none where it does not start."""
+    """Blocks of a fresh random order until `settles(seen)` at a look, or all data; none where it
+    does not start.
+    """
     num_examples = target.num_examples
     order = random_order(key, num_examples)
 
     def goes_on(seen: Seen) -> jax.Array:
-        return starts & ~seen.is_settled & (seen.num_seen < num_examples) & jnp.isfinite(seen.total.high)
+        return (
+            starts
+            & ~seen.is_settled
+            & (seen.num_seen < num_examples)
+            & jnp.isfinite(seen.total.high)
+        )
 
     def look(seen: Seen) -> Seen:
         places = seen.num_seen + jnp.arange(looks.block_size)
         is_new = places < num_examples
         examples = order(jnp.minimum(places, num_examples - 1))
-        rows = jax.tree.map(lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data)
+        rows = jax.tree.map(
+            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
+        )
         found = differences.between(target, position, proposed, rows)
         seen = _add(seen, found, is_new)
         is_look = seen.num_seen >= looks.ends[seen.num_looks]
         return seen._replace(is_settled=is_look & settles(seen), num_looks=seen.num_looks + is_look)
 
     nothing = jnp.float32(0.0)
-    begin = Seen(jnp.int32(0), zero(), nothing, jnp.float32(jnp.inf), -jnp.float32(jnp.inf), jnp.int32(0), jnp.bool_(False))
+    begin = Seen(
+        jnp.int32(0),
+        zero(),
+        nothing,
+        jnp.float32(jnp.inf),
+        -jnp.float32(jnp.inf),
+        jnp.int32(0),
+        jnp.bool_(False),
+    )
     return jax.lax.while_loop(goes_on, look, begin)
 
 
 def _add(seen: Seen, found: jax.Array, is_new: jax.Array) -> Seen:
-    """Join a block to what was seen, by means and deviations, because squares of large numbers would cancel."""
+    """Join a block to what was seen, by means and deviations, because squares of large numbers
+    would cancel.
+    """
     fresh = is_new.sum()
     mean = jnp.where(is_new, found, 0.0).sum() / fresh
     apart = mean - seen.mean
     before, after = seen.num_seen.astype(mean.dtype), fresh.astype(mean.dtype)
     # S = S_a + S_b + (mean_b - mean_a)^2 n_a n_b / (n_a + n_b)
-    squares = jnp.where(is_new, (found - mean) ** 2, 0.0).sum() + apart**2 * before * (after / (before + after))
+    squares = jnp.where(is_new, (found - mean) ** 2, 0.0).sum() + apart**2 * before * (
+        after / (before + after)
+    )
     return seen._replace(
         num_seen=seen.num_seen + fresh,
         total=add_to(seen.total, jnp.where(is_new, found, 0.0)),

@@ -10,7 +10,9 @@ from amagold.target import Target
 
 @trees.record()
 class NeverReject:
-    """Every proposal becomes the next state, as in SGHMC and SGLD. Draws are biased at any fixed step size."""
+    """Every proposal becomes the next state, as in SGHMC and SGLD. Draws are biased at any fixed
+    step size.
+    """
 
     @property
     def label(self) -> str:
@@ -29,7 +31,14 @@ class NeverReject:
     def energy(self, memory: tuple[()]) -> tuple[()]:
         return ()
 
-    def decide(self, target: Target, draws: tuple[()], memory: tuple[()], proposed: trees.PyTree, work: jax.Array) -> Decision:
+    def decide(
+        self,
+        target: Target,
+        draws: tuple[()],
+        memory: tuple[()],
+        proposed: trees.PyTree,
+        work: jax.Array,
+    ) -> Decision:
         return Decision(jnp.bool_(True), jnp.float32(0.0), ~trees.all_finite(proposed), ())
 
     def num_examples(self, target: Target) -> int:

@@ -1,19 +1,23 @@
-"""An exact test that looks at a few examples: generalised TunaMH, with scalable MH where less than one example is expected.
+"""An exact test that looks at a few examples: generalised TunaMH, with scalable MH where less than
+one example is expected.
 
 | symbol | here |
 |---|---|
-| U_i = T_i + R_i | an example's energy: its Taylor polynomial about the reference, and the remainder |
+| U_i = T_i + R_i | an example's energy: its Taylor polynomial, and the remainder |
 | D_i = R_i(theta*) - R_i(theta) | `remainder_differences` |
-| \\|D_i\\| <= c_i M, C = sum c_i | the bound; c_i from the data, M from the two positions, symmetric in them |
+| \\|D_i\\| <= c_i M, C = sum c_i | the bound; c_i from the data, M symmetric in the positions |
 | kappa | how many times more examples than needed at least: more of them, less noise |
 
-Each example i is met s_i ~ Poisson(phi_i) times, phi_i(theta, theta*) = kappa c_i M + min(0, D_i), and
+Each example i is met s_i ~ Poisson(phi_i) times, phi_i(theta, theta*) = kappa c_i M + min(0, D_i),
+and
 
-    log a = rho + [log prior + T](theta*) - [log prior + T](theta) + sum_i s_i log(phi_i(theta*, theta) / phi_i(theta, theta*)).
+    log a = rho + [log prior + T](theta*) - [log prior + T](theta) + sum_i s_i log(phi_i(theta*,
+    theta) / phi_i(theta, theta*)).
 
-phi_i(theta, theta*) + R_i(theta) is symmetric, so the flux is, whatever the s_i: exact. The examples come as the arrivals of a Poisson
-process of rate kappa C M, each i with probability c_i / C, and an arrival counts with probability phi_i / (kappa c_i M). Arrivals are
-looked at a block at a time, as many blocks as it takes.
+phi_i(theta, theta*) + R_i(theta) is symmetric, so the flux is, whatever the s_i: exact. The
+examples come as the arrivals of a Poisson process of rate kappa C M, each i with probability c_i /
+C, and an arrival counts with probability phi_i / (kappa c_i M). Arrivals are looked at a block at a
+time, as many blocks as it takes.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +27,14 @@ import jax.numpy as jnp
 
 from amagold import trees
 from amagold.acceptance.alias import AliasTable
-from amagold.acceptance.arrivals import ROUNDING, Arrivals, Count, conclude, count_arrivals, draw_test
+from amagold.acceptance.arrivals import (
+    ROUNDING,
+    Arrivals,
+    Count,
+    conclude,
+    count_arrivals,
+    draw_test,
+)
 from amagold.acceptance.base import Decision
 from amagold.acceptance.remainders import differences_and_rounding
 from amagold.mode.reference import Reference
@@ -35,7 +46,9 @@ class TunaMemory(NamedTuple):
     """What is remembered of a position."""
 
     position: trees.PyTree
-    whitened: jax.Array  # L^T (theta - reference) with H = L L^T: its length is the distance in the norm of H
+    whitened: (
+        jax.Array
+    )  # L^T (theta - reference) with H = L L^T: its length is the distance in the norm of H
     energy: jax.Array  # -log prior + T(theta), without the constant
 
 
@@ -59,7 +72,9 @@ class TunaTest:
     table: AliasTable
     spread: jax.Array  # kappa = max(1, spread C M)
     noise: jax.Array  # the variance that the draws of examples bring to log a
-    typical: jax.Array  # examples that a test of a posterior near its Laplace approximation looks at
+    typical: (
+        jax.Array
+    )  # examples that a test of a posterior near its Laplace approximation looks at
     most: jax.Array  # arrivals above which all data are looked at instead
 
     def draw(self, key: jax.Array) -> Any:
@@ -67,13 +82,22 @@ class TunaTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
         away = self.reference.away(position)
-        energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(position)
+        energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(
+            position
+        )
         return TunaMemory(position, self.whitening @ away, energy)
 
     def energy(self, memory: TunaMemory) -> tuple[()]:
         return ()
 
-    def decide(self, target: Target, draws: Any, memory: TunaMemory, proposed: trees.PyTree, work: jax.Array) -> Decision:
+    def decide(
+        self,
+        target: Target,
+        draws: Any,
+        memory: TunaMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
+    ) -> Decision:
         posterior = _with_data(target)
         log_uniform, arrivals_key = draws
         there = self.remember(target, proposed)
@@ -87,7 +111,9 @@ class TunaTest:
         rate = jnp.where(scans, 0.0, rate)
 
         def look(count: Count, arrivals: Arrivals) -> Count:
-            return self._look(posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals)
+            return self._look(
+                posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals
+            )
 
         count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
         return conclude(posterior, log_uniform, memory, there, work, scans, count)
@@ -96,8 +122,13 @@ class TunaTest:
         return self.block_size
 
     def _magnitude(self, here: TunaMemory, there: TunaMemory) -> jax.Array:
-        distance, reach, other = (jnp.linalg.norm(v) for v in (here.whitened - there.whitened, here.whitened, there.whitened))
-        return self.bounds.magnitude(self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar)
+        distance, reach, other = (
+            jnp.linalg.norm(v)
+            for v in (here.whitened - there.whitened, here.whitened, there.whitened)
+        )
+        return self.bounds.magnitude(
+            self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar
+        )
 
     def _look(
         self,
@@ -114,8 +145,12 @@ class TunaTest:
         times = count.time + jnp.cumsum(arrivals.gaps)
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
-        rows = jax.tree.map(lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data)
-        differences, rounding = differences_and_rounding(self.bounds, self.reference, self.order, position, proposed, rows)
+        rows = jax.tree.map(
+            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
+        )
+        differences, rounding = differences_and_rounding(
+            self.bounds, self.reference, self.order, position, proposed, rows
+        )
         bounds = self.weights.at[examples].get(mode="promise_in_bounds") * size
         # q_i = D_i / (c_i M); where the bound is zero so is the difference
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)

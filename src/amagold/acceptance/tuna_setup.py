@@ -1,4 +1,6 @@
-"""What the exact test on a few examples must know beforehand: the reference, every example's bound, and a table to draw them from."""
+"""What the exact test on a few examples must know beforehand: the reference, every example's bound,
+and a table to draw them from.
+"""
 
 import dataclasses
 import math
@@ -36,26 +38,39 @@ class Tuna:
     most: float | None
 
     def bind(self, target: Target, reference: Reference | None = None) -> TunaTest:
-        """The test for a target: passes over the data for the reference, unless the gradient has one, and for the bounds."""
+        """The test for a target: passes over the data for the reference, unless the gradient has
+        one, and for the bounds.
+        """
         target = with_data(target, "acceptance.tuna", "use acceptance.full()")
         bounds = self.bounds or target.bounds
         if bounds is None:
             raise ValueError(
-                "bounds must be known for acceptance.tuna, but the target has none; give Posterior(..., bounds=amagold.LinearBounds(...)), "
+                "bounds must be known for acceptance.tuna, but the target has none; give "
+                "Posterior(..., bounds=amagold.LinearBounds(...)), "
                 "use one of amagold.models, or acceptance.full()"
             )
         if math.isinf(bounds.derivatives[self.order]):
             raise ValueError(
-                f"order must be another than {self.order} for this target, whose derivative {self.order + 1} has no bound; use order=2"
+                f"order must be another than {self.order} for this target, whose derivative "
+                f"{self.order + 1} has no bound; use order=2"
             )
         if reference is None or reference.hessian is None or self.center is not None:
-            reference = reference_of(target, reference.position if self.center is None and reference is not None else self.center, 2)
+            reference = reference_of(
+                target,
+                reference.position
+                if self.center is None and reference is not None
+                else self.center,
+                2,
+            )
         check_agreement(target, bounds, reference.position)
         try:
-            factor = np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
+            factor = np.linalg.cholesky(
+                whole_hessian(target, reference.position, reference.hessian)
+            )
         except np.linalg.LinAlgError:
             raise ValueError(
-                "center must be a mode for acceptance.tuna, but the energy does not curve upwards there; give another"
+                "center must be a mode for acceptance.tuna, but the energy does not curve upwards "
+                "there; give another"
             ) from None
         whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
         norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
@@ -80,8 +95,11 @@ class Tuna:
             typical=jnp.float32(0.0),
             most=jnp.float32(target.num_examples if self.most is None else self.most),
         )
-        # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then has variance v
-        share, needed = (np.asarray(found, np.float32) for found in _typical(target, test, whitening))
+        # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
+        # has variance v
+        share, needed = (
+            np.asarray(found, np.float32) for found in _typical(target, test, whitening)
+        )
         spread = share / np.float32(self.noise)
         # kappa C M, or all data
         typical = np.mean(np.minimum(np.maximum(1.0, spread * needed) * needed, float(test.most)))
@@ -97,11 +115,14 @@ def tuna(
     bounds: LinearBounds | None = None,
     most: float | None = None,
 ) -> Tuna:
-    """The exact test on a few examples (generalised TunaMH); it needs a target that knows its bounds.
+    """The exact test on a few examples (generalised TunaMH); it needs a target that knows its
+    bounds.
 
     Args:
-      order: of the Taylor polynomials about the reference, 0, 1 or 2; the count per test falls with it.
-      center: the reference position, fixed for good. None takes that of the gradient's control variates, or the mode.
+      order: of the Taylor polynomials about the reference, 0, 1 or 2; the count per test falls with
+        it.
+      center: the reference position, fixed for good. None takes that of the gradient's control
+        variates, or the mode.
       block_size: arrivals looked at together; a test that needs more takes more blocks.
       noise: the variance that the draws of examples may bring to log a.
       bounds: instead of the target's own.
@@ -109,14 +130,32 @@ def tuna(
     """
     if order not in (0, 1, 2):
         raise ValueError(f"order must be 0, 1 or 2, got {order!r}")
-    checks.whole_number("block_size", block_size, at_least=1, remedy="give the arrivals looked at together; 32 is usual")
-    checks.number("noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little")
-    return Tuna(int(order), None if center is None else trees.as_position(center), int(block_size), float(noise), bounds, most)
+    checks.whole_number(
+        "block_size",
+        block_size,
+        at_least=1,
+        remedy="give the arrivals looked at together; 32 is usual",
+    )
+    checks.number(
+        "noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little"
+    )
+    return Tuna(
+        int(order),
+        None if center is None else trees.as_position(center),
+        int(block_size),
+        float(noise),
+        bounds,
+        most,
+    )
 
 
 @jit(ONCE)
-def _typical(target: Posterior, test: TunaTest, whitening: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the Laplace approximation, and the C M."""
+def _typical(
+    target: Posterior, test: TunaTest, whitening: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the
+    Laplace approximation, and the C M.
+    """
     like = test.reference.position
 
     def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -124,11 +163,18 @@ def _typical(target: Posterior, test: TunaTest, whitening: jax.Array) -> tuple[j
         size = trees.size(like)
         here = jax.random.normal(place_key, (size,))
         there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
-        position, proposed = (trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like) for at in (here, there))
-        magnitude = test._magnitude(test.remember(target, position), test.remember(target, proposed))
+        position, proposed = (
+            trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like)
+            for at in (here, there)
+        )
+        magnitude = test._magnitude(
+            test.remember(target, position), test.remember(target, proposed)
+        )
         examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
         rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
-        differences = remainder_differences(test.bounds, test.reference, test.order, position, proposed, rows)
+        differences = remainder_differences(
+            test.bounds, test.reference, test.order, position, proposed, rows
+        )
         bounds = test.weights[examples] * magnitude
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
         return jnp.mean(shares**2), test.total * magnitude

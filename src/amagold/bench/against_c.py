@@ -19,7 +19,9 @@ class ChunkRunner:
     """Chains that go on from run to run, each run timed until its last number is there."""
 
     def __init__(self, sampler: Sampler, position: Any, num_chains: int, num_samples: int) -> None:
-        positions = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (num_chains, *np.shape(leaf))), position)
+        positions = jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (num_chains, *np.shape(leaf))), position
+        )
         self.sampler, self.num_chains, self.num_samples = sampler, num_chains, num_samples
         self.states = start_chains(sampler, positions, jax.random.key(0))
         self.done = 0
@@ -27,7 +29,9 @@ class ChunkRunner:
     def run(self) -> Side:
         start = time.perf_counter()
         pieces = []
-        for states, kept in run_chunks(self.sampler, jax.random.key(1), self.states, self.num_samples, first=self.done):
+        for states, kept in run_chunks(
+            self.sampler, jax.random.key(1), self.states, self.num_samples, first=self.done
+        ):
             self.states = states
             pieces.append(kept)
         jax.block_until_ready(pieces)
@@ -68,4 +72,6 @@ def _first_number(position: jax.Array) -> np.ndarray:
 
 def _block_means(values: np.ndarray) -> np.ndarray:
     """Means over equal blocks of draws, with axes (block, chain)."""
-    return np.array([block.mean(axis=0, dtype=np.float64) for block in np.array_split(values, NUM_BLOCKS)])
+    return np.array(
+        [block.mean(axis=0, dtype=np.float64) for block in np.array_split(values, NUM_BLOCKS)]
+    )

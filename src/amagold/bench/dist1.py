@@ -1,4 +1,6 @@
-"""The paper's Dist1: two coordinates, so that a draw of the paper's five million costs what it costs in `amagold reproduce dist`."""
+"""The paper's Dist1: two coordinates, so that a draw of the paper's five million costs what it
+costs in `amagold reproduce dist`.
+"""
 
 import tempfile
 from pathlib import Path

@@ -15,7 +15,9 @@ C_TRANSITIONS = 1_000_000
 
 def double_well_sampler() -> Sampler:
     """The settings that `double_well.c` holds too."""
-    return amagold(double_well(), step_size=0.25, friction=0.25, num_steps=10, gradient=gradients.noisy(1.0))
+    return amagold(
+        double_well(), step_size=0.25, friction=0.25, num_steps=10, gradient=gradients.noisy(1.0)
+    )
 
 
 def measure(num_chains: int, num_samples: int, seconds: float) -> Measurement:

@@ -1,4 +1,6 @@
-"""What draws are worth, by one function for every sampler: effective draws of the worst coordinate or squared coordinate."""
+"""What draws are worth, by one function for every sampler: effective draws of the worst coordinate
+or squared coordinate.
+"""
 
 from typing import NamedTuple
 
@@ -12,9 +14,11 @@ ENOUGH = 50.0  # effective draws, below which neither the figure nor its error c
 
 
 class Draws(NamedTuple):
-    """Draws with axes (chain, draw, coordinate), and the wall time before the first of them and of all of them.
+    """Draws with axes (chain, draw, coordinate), and the wall time before the first of them and of
+    all of them.
 
-    Gradients are counted one after the other, each of all chains side by side, where the sampler says how many it took.
+    Gradients are counted one after the other, each of all chains side by side, where the sampler
+    says how many it took.
     """
 
     values: np.ndarray
@@ -38,32 +42,46 @@ class Draws(NamedTuple):
 
 
 def effective_draws(values: np.ndarray) -> float:
-    """The smallest bulk effective sample size of all coordinates and of their squares about the mean of all draws.
+    """The smallest bulk effective sample size of all coordinates and of their squares about the
+    mean of all draws.
 
-    The squares count because trajectories that swing from side to side find the mean sooner than the spread.
+    The squares count because trajectories that swing from side to side find the mean sooner than
+    the spread.
     """
     import xarray
 
     centred = np.asarray(values, np.float64)
     centred = centred - centred.mean(axis=(0, 1))
     dimensions = ("chain", "draw", "coordinate")
-    return minimum_ess(xarray.Dataset({"coordinates": (dimensions, centred), "squares": (dimensions, centred**2)}))
+    return minimum_ess(
+        xarray.Dataset({"coordinates": (dimensions, centred), "squares": (dimensions, centred**2)})
+    )
 
 
 def check_same(ours: Draws, theirs: Draws, name: str) -> None:
-    """Raise when means or variances differ by more than the Monte Carlo error of both, or when a side has too few draws to tell."""
+    """Raise when means or variances differ by more than the Monte Carlo error of both, or when a
+    side has too few draws to tell.
+    """
     for who, side in (("here", ours), (f"in {name}", theirs)):
         if side.num_effective < ENOUGH:
-            raise NoRatioError(f"void: {side.num_effective:.0f} effective draws {who}, give more --seconds")
+            raise NoRatioError(
+                f"void: {side.num_effective:.0f} effective draws {who}, give more --seconds"
+            )
     errors = largest_difference(ours.values, theirs.values)
     if not errors <= TOLERATED_ERRORS:
-        raise NoRatioError(f"void: a mean or variance differs from that of {name} by {errors:.1f} Monte Carlo errors")
+        raise NoRatioError(
+            f"void: a mean or variance differs from that of {name} by {errors:.1f} Monte Carlo "
+            "errors"
+        )
 
 
 def largest_difference(left: np.ndarray, right: np.ndarray) -> float:
     """Over coordinates: the difference of means, and of variances, in joint Monte Carlo errors."""
     middle = left.mean(axis=(0, 1), dtype=np.float64)
-    found = [np.abs(differences(power(left, middle), power(right, middle))).max() for power in (_first, _second)]
+    found = [
+        np.abs(differences(power(left, middle), power(right, middle))).max()
+        for power in (_first, _second)
+    ]
     return float(max(found))
 
 

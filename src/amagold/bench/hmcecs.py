@@ -1,4 +1,6 @@
-"""NumPyro's HMC with energy-conserving subsampling, the peer that looks at few examples: given the mode and the covariance for free."""
+"""NumPyro's HMC with energy-conserving subsampling, the peer that looks at few examples: given the
+mode and the covariance for free.
+"""
 
 from typing import Any
 
@@ -9,12 +11,23 @@ from amagold.bench.effective import Draws
 from amagold.bench.flat import Problem
 from amagold.bench.peers import mode_and_covariance, require, run_kernel
 
-SUBSAMPLE, NUM_BLOCKS = 20, 5  # examples of an estimate, and the parts of them that are exchanged one at a time
+SUBSAMPLE, NUM_BLOCKS = (
+    20,
+    5,
+)  # examples of an estimate, and the parts of them that are exchanged one at a time
 NUM_WARMUP = 300
 
 
-def draws(problem: Problem, seconds: float, subsample: int = SUBSAMPLE, num_blocks: int = NUM_BLOCKS, seed: int = 0) -> Draws:
-    """One chain (it does not run vectorised) on a logistic regression whose data are rows with the outcome's sign in them."""
+def draws(
+    problem: Problem,
+    seconds: float,
+    subsample: int = SUBSAMPLE,
+    num_blocks: int = NUM_BLOCKS,
+    seed: int = 0,
+) -> Draws:
+    """One chain (it does not run vectorised) on a logistic regression whose data are rows with the
+    outcome's sign in them.
+    """
     require("numpyro")
     import numpyro
     from numpyro.distributions import BernoulliLogits, Normal
@@ -34,5 +47,9 @@ def draws(problem: Problem, seconds: float, subsample: int = SUBSAMPLE, num_bloc
         "inverse_mass_matrix": jnp.asarray(covariance, jnp.float32),
         "adapt_mass_matrix": False,
     }
-    kernel = HMCECS(NUTS(model, **settings), num_blocks=num_blocks, proxy=HMCECS.taylor_proxy({"position": jnp.asarray(mode)}))
+    kernel = HMCECS(
+        NUTS(model, **settings),
+        num_blocks=num_blocks,
+        proxy=HMCECS.taylor_proxy({"position": jnp.asarray(mode)}),
+    )
     return run_kernel(kernel, problem.data(), 1, NUM_WARMUP, seconds, block=50, seed=seed)

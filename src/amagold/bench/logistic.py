@@ -1,4 +1,6 @@
-"""Logistic regression of the size of the Australian credit data: small batches, a test over all data every ten steps."""
+"""Logistic regression of the size of the Australian credit data: small batches, a test over all
+data every ten steps.
+"""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +19,9 @@ C_TRANSITIONS = 40_000
 
 
 def synthetic() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Standardised predictors, outcomes of 0 and 1, and the coefficients (intercept first) that made them."""
+    """Standardised predictors, outcomes of 0 and 1, and the coefficients (intercept first) that
+    made them.
+    """
     generator = np.random.default_rng(0)
     coefficients = generator.normal(0.0, 0.7, NUM_PREDICTORS + 1).astype(np.float32)
     predictors = generator.normal(size=(NUM_EXAMPLES, NUM_PREDICTORS)).astype(np.float32)
@@ -26,7 +30,9 @@ def synthetic() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return predictors, (generator.uniform(size=NUM_EXAMPLES) < chances).astype(int), coefficients
 
 
-def write_rows(path: Path, predictors: np.ndarray, outcomes: np.ndarray, coefficients: np.ndarray) -> None:
+def write_rows(
+    path: Path, predictors: np.ndarray, outcomes: np.ndarray, coefficients: np.ndarray
+) -> None:
     """The file that `logistic.c` reads: rows of 16 with the sign multiplied in, then the start."""
     rows = np.zeros((NUM_EXAMPLES + 1, NUM_PREDICTORS + 2), np.float32)
     signs = np.where(outcomes > 0, 1.0, -1.0)[:, None]
@@ -38,10 +44,16 @@ def write_rows(path: Path, predictors: np.ndarray, outcomes: np.ndarray, coeffic
 def measure(num_chains: int, num_samples: int, seconds: float) -> Measurement:
     predictors, outcomes, coefficients = synthetic()
     target = models.logistic(predictors, outcomes, prior_scale=1.0)
-    sampler = amagold(target, step_size=STEP_SIZE, friction=FRICTION, num_steps=10, batch_size=BATCH_SIZE)
+    sampler = amagold(
+        target, step_size=STEP_SIZE, friction=FRICTION, num_steps=10, batch_size=BATCH_SIZE
+    )
     with tempfile.TemporaryDirectory() as folder:
         loop = CLoop("logistic", Path(folder))
         data = Path(folder) / "data"
         write_rows(data, predictors, outcomes, coefficients)
         runner = ChunkRunner(sampler, coefficients, num_chains, num_samples)
-        return steps_ratio(runner, lambda seed: loop.run(C_TRANSITIONS, NUM_BLOCKS, seed, data, STEP_SIZE, FRICTION), seconds)
+        return steps_ratio(
+            runner,
+            lambda seed: loop.run(C_TRANSITIONS, NUM_BLOCKS, seed, data, STEP_SIZE, FRICTION),
+            seconds,
+        )

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class Measurement(NamedTuple):
-    """One row's figure, the seconds that compilation took before it (None where nothing is compiled), and what went into the figure."""
+    """One row's figure, the seconds that compilation took before it (None where nothing is
+    compiled), and what went into the figure.
+    """
 
     ratio: float
     compile_seconds: float | None = None
@@ -14,7 +16,9 @@ class Measurement(NamedTuple):
 
 
 class Benchmark(NamedTuple):
-    """One row of the table. `bound` is what the ratio should reach, from above or from below; a long one runs only when it is named."""
+    """One row of the table. `bound` is what the ratio should reach, from above or from below; a
+    long one runs only when it is named.
+    """
 
     name: str
     compared: str
@@ -37,7 +41,9 @@ def seconds_of(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def in_turns(one: Callable[[], float], other: Callable[[], float], seconds: float, most: int = 10_000) -> list[tuple[float, float]]:
+def in_turns(
+    one: Callable[[], float], other: Callable[[], float], seconds: float, most: int = 10_000
+) -> list[tuple[float, float]]:
     """Figures of both sides, measured alternately until the time is up, at least twice."""
     pairs: list[tuple[float, float]] = []
     start = time.perf_counter()

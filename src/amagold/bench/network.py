@@ -1,4 +1,6 @@
-"""A network of the paper's size: what the leapfrog steps and the test cost beyond their gradients and a pass over the data."""
+"""A network of the paper's size: what the leapfrog steps and the test cost beyond their gradients
+and a pass over the data.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +45,9 @@ class NoTest:
     def energy(self, memory: tuple[()]) -> tuple[()]:
         return ()
 
-    def decide(self, target: Target, draws: tuple[()], memory: tuple[()], proposed: Any, work: jax.Array) -> Decision:
+    def decide(
+        self, target: Target, draws: tuple[()], memory: tuple[()], proposed: Any, work: jax.Array
+    ) -> Decision:
         return Decision(jnp.bool_(True), work, jnp.bool_(False), ())
 
     def num_examples(self, target: Target) -> int:
@@ -54,7 +58,9 @@ class NoTest:
 def bare_gradient(target: Posterior, position: Any, rows: Any) -> tuple[jax.Array, Any]:
     """The minibatch energy and its gradient, with nothing around it."""
     scale = target.num_examples / BATCH_SIZE
-    return jax.value_and_grad(lambda at: -target.log_prior(at) - scale * target.log_likelihoods(at, rows).sum())(position)
+    return jax.value_and_grad(
+        lambda at: -target.log_prior(at) - scale * target.log_likelihoods(at, rows).sum()
+    )(position)
 
 
 @jax.jit
@@ -66,7 +72,9 @@ def bare_pass(target: Posterior, position: Any) -> jax.Array:
 def measure(seconds: float) -> Measurement:
     """Leapfrog steps alone."""
     target = network_and_data(FEW_EXAMPLES)
-    sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE, acceptance=NoTest())
+    sampler = amagold(
+        target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE, acceptance=NoTest()
+    )
     return _compare(sampler, _gradients(sampler), seconds)
 
 
@@ -75,15 +83,23 @@ def measure_with_test(seconds: float) -> Measurement:
     target = network_and_data(ALL_EXAMPLES)
     sampler = amagold(target, step_size=1e-4, num_steps=NUM_STEPS, batch_size=BATCH_SIZE)
     gradients = _gradients(sampler)
-    return _compare(sampler, lambda: [*gradients(), jax.block_until_ready(bare_pass(target, target.init))], seconds)
+    return _compare(
+        sampler,
+        lambda: [*gradients(), jax.block_until_ready(bare_pass(target, target.init))],
+        seconds,
+    )
 
 
 def _gradients(sampler: Sampler) -> Callable[[], list[Any]]:
-    """Bare gradients of a trajectory's batches, one after the other as it needs them; left to overlap, they would share the cores."""
+    """Bare gradients of a trajectory's batches, one after the other as it needs them; left to
+    overlap, they would share the cores.
+    """
     target = sampler.target
     assert isinstance(target, Posterior)
     batches = [_rows(target.data, start) for start in range(0, NUM_STEPS * BATCH_SIZE, BATCH_SIZE)]
-    return lambda: [jax.block_until_ready(bare_gradient(target, target.init, rows)) for rows in batches]
+    return lambda: [
+        jax.block_until_ready(bare_gradient(target, target.init, rows)) for rows in batches
+    ]
 
 
 def _compare(sampler: Sampler, bare: Callable[[], Any], seconds: float) -> Measurement:

@@ -14,7 +14,8 @@ from amagold.bench.measure import NoRatioError
 from amagold.mode.curvature import curvature_at
 from amagold.mode.search import find_mode
 
-FEWEST = 500  # draws of each chain: the smallest of many effective sample sizes is far too small on few draws
+# draws of each chain: the smallest of many effective sample sizes is far too small on few draws
+FEWEST = 500
 PATIENCE = 10.0  # times the given time, after which even fewer must do
 
 
@@ -54,7 +55,8 @@ def numpyro_nuts(
       num_chains: chains, vectorised.
       num_warmup: warm-up transitions of each chain.
       seconds: for the draws after warm-up.
-      whitened: give it the Laplace approximation's covariance as its dense inverse mass, for good; else it adapts a diagonal, its default.
+      whitened: give it the Laplace approximation's covariance as its dense inverse mass, for good;
+        else it adapts a diagonal, its default.
       from_mode: start all chains at the mode; else where NumPyro starts them.
       block: draws between two looks at the clock.
       seed: of its random numbers.
@@ -69,16 +71,32 @@ def numpyro_nuts(
     start = init_to_value(values={"position": jnp.asarray(mode)}) if from_mode else init_to_uniform
 
     def model(*data: Any) -> None:
-        position = numpyro.sample("position", ImproperUniform(constraints.real_vector, (), mode.shape))
+        position = numpyro.sample(
+            "position", ImproperUniform(constraints.real_vector, (), mode.shape)
+        )
         numpyro.factor("log_density", log_density(position, *data))
 
-    given = {"dense_mass": True, "inverse_mass_matrix": jnp.asarray(covariance, jnp.float32), "adapt_mass_matrix": False}
+    given = {
+        "dense_mass": True,
+        "inverse_mass_matrix": jnp.asarray(covariance, jnp.float32),
+        "adapt_mass_matrix": False,
+    }
     kernel = NUTS(model, init_strategy=start, **(given if whitened else {}))
     return run_kernel(kernel, problem.data(), num_chains, num_warmup, seconds, block, seed)
 
 
-def run_kernel(kernel: Any, data: tuple[Any, ...], num_chains: int, num_warmup: int, seconds: float, block: int, seed: int) -> Draws:
-    """Draws of a NumPyro kernel: as its own driver makes them, but a block at a time from one compiled loop, with an eye on the clock."""
+def run_kernel(
+    kernel: Any,
+    data: tuple[Any, ...],
+    num_chains: int,
+    num_warmup: int,
+    seconds: float,
+    block: int,
+    seed: int,
+) -> Draws:
+    """Draws of a NumPyro kernel: as its own driver makes them, but a block at a time from one
+    compiled loop, with an eye on the clock.
+    """
 
     @jax.jit
     def advance(state: Any, data: tuple[Any, ...]) -> tuple[Any, jax.Array, jax.Array]:
@@ -94,7 +112,8 @@ def run_kernel(kernel: Any, data: tuple[Any, ...], num_chains: int, num_warmup: 
     start = time.perf_counter()
     state = kernel.init(keys[0] if num_chains == 1 else keys, num_warmup, None, data, {})
     gradients = [0, 0]  # of the warm-up, and of the draws
-    # one block more than the warm-up needs, so that all is compiled before the clock of the draws starts
+    # one block more than the warm-up needs, so that all is compiled before the clock of the draws
+    # starts
     for _ in range(-(-num_warmup // block) + 1):
         state, _, taken = jax.block_until_ready(advance(state, data))
         gradients[0] += int(taken)
@@ -116,8 +135,12 @@ def better_nuts(problem: Problem, num_chains: int, num_samples: int, seed: int) 
     return max(found, key=lambda draws: draws.per_second)
 
 
-def blackjax_nuts(problem: Problem, num_chains: int, num_warmup: int, num_samples: int, seed: int = 0) -> Draws:
-    """BlackJAX's NUTS: one chain's window adaptation for all, then chains vectorised and spread over all devices."""
+def blackjax_nuts(
+    problem: Problem, num_chains: int, num_warmup: int, num_samples: int, seed: int = 0
+) -> Draws:
+    """BlackJAX's NUTS: one chain's window adaptation for all, then chains vectorised and spread
+    over all devices.
+    """
     blackjax = require("blackjax")
     mode, _ = mode_and_covariance(problem)
     data = problem.data()
@@ -129,9 +152,14 @@ def blackjax_nuts(problem: Problem, num_chains: int, num_warmup: int, num_sample
 
     @jax.jit
     def adapt(key: jax.Array, data: Any) -> Any:
-        adaptation = blackjax.window_adaptation(blackjax.nuts, lambda position: problem.log_density(position, *data))
+        adaptation = blackjax.window_adaptation(
+            blackjax.nuts, lambda position: problem.log_density(position, *data)
+        )
         (state, settings), _ = adaptation.run(key, jnp.asarray(mode), num_warmup)
-        return state.position, {"step_size": settings["step_size"], "inverse_mass_matrix": settings["inverse_mass_matrix"]}
+        return state.position, {
+            "step_size": settings["step_size"],
+            "inverse_mass_matrix": settings["inverse_mass_matrix"],
+        }
 
     def chain(key: jax.Array, position: jax.Array, settings: Any, data: Any) -> jax.Array:
         kernel = sampler(data, **settings)
@@ -153,4 +181,8 @@ def blackjax_nuts(problem: Problem, num_chains: int, num_warmup: int, num_sample
     draw(key, position, settings)
     setup = time.perf_counter() - start
     values = draw(jax.random.fold_in(key, 1), position, settings)
-    return Draws(np.asarray(values).reshape(num_chains, num_samples, -1), setup, time.perf_counter() - start - setup)
+    return Draws(
+        np.asarray(values).reshape(num_chains, num_samples, -1),
+        setup,
+        time.perf_counter() - start - setup,
+    )

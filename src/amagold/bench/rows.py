@@ -2,7 +2,17 @@
 
 from functools import partial
 
-from amagold.bench import against_peers, dist1, double_well, flat, logistic, memory, network, startup, whole_run
+from amagold.bench import (
+    against_peers,
+    dist1,
+    double_well,
+    flat,
+    logistic,
+    memory,
+    network,
+    startup,
+    whole_run,
+)
 from amagold.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -29,7 +39,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "logistic-64",
-        "leapfrog steps/s of 64 chains on all cores / of a plain C loop on one core: 690 x 15, batch 32, full test",
+        "leapfrog steps/s of 64 chains on all cores / of a plain C loop on one core: 690 x 15, "
+        "batch 32, full test",
         0.5,
         True,
         partial(logistic.measure, 64, 400),
@@ -43,21 +54,24 @@ BENCHMARKS = (
     ),
     Benchmark(
         "network",
-        "ten leapfrog steps with their draws and gathers, no test / ten value_and_grad calls on batches gathered before",
+        "ten leapfrog steps with their draws and gathers, no test / ten value_and_grad calls on "
+        "batches gathered before",
         1.15,
         False,
         network.measure,
     ),
     Benchmark(
         "network-test",
-        "ten leapfrog steps and the test over 60,000 examples / ten value_and_grad calls and one pass over all examples",
+        "ten leapfrog steps and the test over 60,000 examples / ten value_and_grad calls and one "
+        "pass over all examples",
         1.2,
         False,
         network.measure_with_test,
     ),
     Benchmark(
         "sample-double-well",
-        "transitions/s of one sample() call with store and progress, 4 chains / of the bare chunk runner",
+        "transitions/s of one sample() call with store and progress, 4 chains / of the bare chunk "
+        "runner",
         0.8,
         True,
         partial(whole_run.measure_double_well, 1_500_000),
@@ -92,7 +106,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "memory-data",
-        "peak memory of sampling 10 million examples x 20 beyond that of the imports / bytes of X and y as float32, 64 chains",
+        "peak memory of sampling 10 million examples x 20 beyond that of the imports / bytes of X "
+        "and y as float32, 64 chains",
         3.0,
         False,
         partial(memory.measure_data, memory.LARGE_EXAMPLES, memory.LARGE_PARAMETERS),
@@ -100,7 +115,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "flat-logistic-1e6",
-        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at the mode: 10^6 x 20",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at "
+        "the mode: 10^6 x 20",
         1_000,
         True,
         partial(against_peers.measure_rate, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
@@ -108,7 +124,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "flat-logistic-1e6-setup",
-        "seconds from nothing to 1,000 effective draws: NumPyro's NUTS as it comes (gradients counted at 20,000 rows) / sample()",
+        "seconds from nothing to 1,000 effective draws: NumPyro's NUTS as it comes (gradients "
+        "counted at 20,000 rows) / sample()",
         100,
         True,
         partial(
@@ -121,15 +138,21 @@ BENCHMARKS = (
     ),
     Benchmark(
         "flat-logistic-1e6-given",
-        "the same, with NUTS given the mode and the Hessian for nothing and a warm-up of 150 / sample(), which finds its own",
+        "the same, with NUTS given the mode and the Hessian for nothing and a warm-up of 150 / "
+        "sample(), which finds its own",
         10,
         True,
-        partial(against_peers.measure_from_nothing, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
+        partial(
+            against_peers.measure_from_nothing,
+            "logistic 1000000 x 20",
+            flat.logistic(1_000_000, 20),
+        ),
         is_long=True,
     ),
     Benchmark(
         "flat-in-n",
-        "effective draws/s after warm-up of sample(), 64 chains: 4 x 10^6 examples / 10^5 examples, 20 parameters",
+        "effective draws/s after warm-up of sample(), 64 chains: 4 x 10^6 examples / 10^5 "
+        "examples, 20 parameters",
         0.7,
         True,
         partial(against_peers.measure_growth, 100_000, 4_000_000, 20),
@@ -140,7 +163,9 @@ BENCHMARKS = (
         "as flat-logistic-1e6, with 100 parameters",
         50,
         True,
-        partial(against_peers.measure_rate, "logistic 1000000 x 100", flat.logistic(1_000_000, 100)),
+        partial(
+            against_peers.measure_rate, "logistic 1000000 x 100", flat.logistic(1_000_000, 100)
+        ),
         is_long=True,
     ),
     Benchmark(
@@ -169,7 +194,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "australian-64",
-        "effective draws/s after warm-up of sample() / of the better of BlackJAX's and NumPyro's NUTS, 64 chains each: 690 x 15",
+        "effective draws/s after warm-up of sample() / of the better of BlackJAX's and NumPyro's "
+        "NUTS, 64 chains each: 690 x 15",
         10,
         True,
         partial(against_peers.measure_small, flat.australian(), 64, 1_000),
@@ -185,7 +211,8 @@ BENCHMARKS = (
     ),
     Benchmark(
         "hmcecs",
-        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every core, given mode and Hessian: 10^6 x 20",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every "
+        "core, given mode and Hessian: 10^6 x 20",
         10,
         True,
         partial(against_peers.measure_hmcecs, 1_000_000, 20),

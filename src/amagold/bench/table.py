@@ -11,7 +11,10 @@ from amagold.bench.measure import Benchmark, NoRatioError
 def print_table(benchmarks: Sequence[Benchmark], seconds: float) -> None:
     """Measure every benchmark and print the table."""
     console = Console()
-    table = Table(title="Ratios within this run", caption="compile: seconds before the measurement, not part of it")
+    table = Table(
+        title="Ratios within this run",
+        caption="compile: seconds before the measurement, not part of it",
+    )
     for title in ("benchmark", "ratio", "wanted", "", "compile"):
         table.add_column(title, no_wrap=True)
     table.add_column("what is compared", ratio=1)

@@ -1,4 +1,6 @@
-"""What `amagold.sample` adds to the bare chunk runner: store, checkpoints, progress, statistics and advice."""
+"""What `amagold.sample` adds to the bare chunk runner: store, checkpoints, progress, statistics and
+advice.
+"""
 
 import contextlib
 import io
@@ -26,7 +28,12 @@ NUM_CHAINS = 4
 def heart_sampler() -> Sampler:
     """The paper's setting of the heart data: batches of 16."""
     table = datasets.heart()
-    return amagold(models.logistic(table.X, table.y, prior_scale=1.0), step_size=0.01, num_steps=10, batch_size=16)
+    return amagold(
+        models.logistic(table.X, table.y, prior_scale=1.0),
+        step_size=0.01,
+        num_steps=10,
+        batch_size=16,
+    )
 
 
 @contextlib.contextmanager

@@ -1,4 +1,6 @@
-"""Every command, its options, and the module whose `run(**options)` does the work. Add a command by adding a row."""
+"""Every command, its options, and the module whose `run(**options)` does the work. Add a command by
+adding a row.
+"""
 
 from typing import Any, NamedTuple
 
@@ -25,8 +27,17 @@ COMMANDS = (
         "Sample the paper's double well and a real table, and draw the pictures.",
         "amagold.demo",
         (
-            Option(("--output",), {"default": "amagold-demo", "help": "folder for the pictures (default: amagold-demo)"}),
-            Option(("--seed",), {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"}),
+            Option(
+                ("--output",),
+                {
+                    "default": "amagold-demo",
+                    "help": "folder for the pictures (default: amagold-demo)",
+                },
+            ),
+            Option(
+                ("--seed",),
+                {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"},
+            ),
         ),
     ),
     Command(
@@ -34,12 +45,22 @@ COMMANDS = (
         "Go on with a stored run where it stopped.",
         "amagold.cli.resume",
         (
-            Option(("path",), {"metavar": "RUN", "help": "the folder that amagold.sample(..., store=RUN) made"}),
+            Option(
+                ("path",),
+                {"metavar": "RUN", "help": "the folder that amagold.sample(..., store=RUN) made"},
+            ),
             Option(
                 ("--target",),
-                {"metavar": "MODULE:NAME", "help": "what the run was begun with; runs of this library's own models need none"},
+                {
+                    "metavar": "MODULE:NAME",
+                    "help": "what the run was begun with; runs of this library's own models need "
+                    "none",
+                },
             ),
-            Option(("--max-time",), {"type": float, "metavar": "SECONDS", "help": "stop after this time"}),
+            Option(
+                ("--max-time",),
+                {"type": float, "metavar": "SECONDS", "help": "stop after this time"},
+            ),
         ),
     ),
     Command(
@@ -47,8 +68,14 @@ COMMANDS = (
         "Print what a stored run found and how it went.",
         "amagold.cli.report",
         (
-            Option(("path",), {"metavar": "RUN", "help": "the folder of the run; it may still be going on"}),
-            Option(("--picture",), {"metavar": "FILE", "help": "also draw the run at a glance into this PNG file"}),
+            Option(
+                ("path",),
+                {"metavar": "RUN", "help": "the folder of the run; it may still be going on"},
+            ),
+            Option(
+                ("--picture",),
+                {"metavar": "FILE", "help": "also draw the run at a glance into this PNG file"},
+            ),
         ),
     ),
     Command(
@@ -61,7 +88,8 @@ COMMANDS = (
                 {
                     "nargs": "*",
                     "metavar": "NAME",
-                    "help": "double-well, dist, convergence, runtime, logistic, acceptance, bnn, uncertainty, or all (default: all)",
+                    "help": "double-well, dist, convergence, runtime, logistic, acceptance, bnn, "
+                    "uncertainty, or all (default: all)",
                 },
             ),
             Option(
@@ -69,12 +97,22 @@ COMMANDS = (
                 {
                     "choices": ("quick", "paper", "tiny"),
                     "default": "quick",
-                    "help": "quick: at most ten minutes for all; paper: the paper's own sizes, hours, goes on where it stopped; "
+                    "help": "quick: at most ten minutes for all; paper: the paper's own sizes, "
+                    "hours, goes on where it stopped; "
                     "tiny: a dry run, too small for verdicts (default: quick)",
                 },
             ),
-            Option(("--output",), {"default": "amagold-paper", "help": "folder for report and figures (default: amagold-paper)"}),
-            Option(("--seed",), {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"}),
+            Option(
+                ("--output",),
+                {
+                    "default": "amagold-paper",
+                    "help": "folder for report and figures (default: amagold-paper)",
+                },
+            ),
+            Option(
+                ("--seed",),
+                {"type": int, "default": 0, "help": "seed of all random numbers (default: 0)"},
+            ),
         ),
     ),
     Command(
@@ -82,8 +120,19 @@ COMMANDS = (
         "Measure speed as ratios within one run.",
         "amagold.bench",
         (
-            Option(("--only",), {"nargs": "*", "default": None, "metavar": "NAME", "help": "run these benchmarks alone"}),
-            Option(("--seconds",), {"type": float, "default": 1.0, "help": "time for each measurement (default: 1)"}),
+            Option(
+                ("--only",),
+                {
+                    "nargs": "*",
+                    "default": None,
+                    "metavar": "NAME",
+                    "help": "run these benchmarks alone",
+                },
+            ),
+            Option(
+                ("--seconds",),
+                {"type": float, "default": 1.0, "help": "time for each measurement (default: 1)"},
+            ),
         ),
     ),
 )

@@ -14,7 +14,9 @@ from amagold.printable import printable
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(prog="amagold", description="Exact posterior draws from minibatch gradients.")
+    parser = argparse.ArgumentParser(
+        prog="amagold", description="Exact posterior draws from minibatch gradients."
+    )
     parser.add_argument("--version", action="version", version=f"amagold {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:

@@ -34,4 +34,6 @@ def check_picture(picture: str) -> None:
         raise ValueError(f"picture must be a file that ends in .png, got {picture!r}")
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise ValueError(f"picture must lie in a folder that exists, but {str(folder)!r} does not; make it first")
+        raise ValueError(
+            f"picture must lie in a folder that exists, but {str(folder)!r} does not; make it first"
+        )

@@ -14,8 +14,8 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
 
     Args:
       path: the folder of the run.
-      target: MODULE:NAME of what the run was begun with: a target, a sampler, or a function that makes one. Runs of this library's own
-        models planned by `amagold.sample` need none.
+      target: MODULE:NAME of what the run was begun with: a target, a sampler, or a function that
+        makes one. Runs of this library's own models planned by `amagold.sample` need none.
       max_time: seconds, or None.
     """
     from amagold.run.devices import use_all_cores
@@ -28,7 +28,8 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
     begun_with = load_recipe(store.path) if target is None else named(target)
     if begun_with is None:
         raise ValueError(
-            "target must be named for a model of your own; give --target MODULE:NAME, a target or sampler, or a function that makes one"
+            "target must be named for a model of your own; give --target MODULE:NAME, a target or "
+            "sampler, or a function that makes one"
         )
     result = resume(path, begun_with, max_time=max_time)
     print(printable(str(result)))
@@ -37,10 +38,15 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
 
 
 def named(reference: str) -> Any:
-    """The object that MODULE:NAME refers to, called if it is a function. Modules of the current folder are found too."""
+    """The object that MODULE:NAME refers to, called if it is a function. Modules of the current
+    folder are found too.
+    """
     module_name, separator, name = reference.partition(":")
     if not separator or not name:
-        raise ValueError(f"target must be MODULE:NAME, got {reference!r}; for a variable `sampler` in model.py give model:sampler")
+        raise ValueError(
+            f"target must be MODULE:NAME, got {reference!r}; for a variable `sampler` in model.py "
+            "give model:sampler"
+        )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     if not all(part.isidentifier() for part in module_name.split(".")):
@@ -55,7 +61,9 @@ def named(reference: str) -> Any:
     try:
         found = getattr(module, name)
     except AttributeError:
-        raise ValueError(f"target must name something in {module_name!r}, but it has no {name!r}") from None
+        raise ValueError(
+            f"target must name something in {module_name!r}, but it has no {name!r}"
+        ) from None
     try:
         return found() if callable(found) else found
     except Exception as reason:

@@ -1,6 +1,8 @@
-"""The Statlog Australian credit data (UCI Machine Learning Repository, CC BY 4.0): 690 applications, 14 predictors, approved or not.
+"""The Statlog Australian credit data (UCI Machine Learning Repository, CC BY 4.0): 690
+applications, 14 predictors, approved or not.
 
-The meaning of the predictors is confidential. The copy in `australian.csv` names them a1 to a14 and codes the outcome as 0 (refused) or 1.
+The meaning of the predictors is confidential. The copy in `australian.csv` names them a1 to a14 and
+codes the outcome as 0 (refused) or 1.
 """
 
 from amagold.datasets.table import Table, read_table

@@ -1,4 +1,6 @@
-"""Files of data: found where the user keeps them, or fetched once and checked against the known content."""
+"""Files of data: found where the user keeps them, or fetched once and checked against the known
+content.
+"""
 
 import gzip
 import hashlib
@@ -14,7 +16,9 @@ SECONDS = 60.0  # without an answer before a server is given up
 
 
 class DataFile(NamedTuple):
-    """A gzipped file of a data set, and the SHA-256 of what is inside: mirrors compress the same content differently."""
+    """A gzipped file of a data set, and the SHA-256 of what is inside: mirrors compress the same
+    content differently.
+    """
 
     folder: str
     name: str
@@ -34,7 +38,9 @@ def folders() -> list[Path]:
 
 
 def content_of(file: DataFile) -> bytes:
-    """The unpacked content of a file, from the first folder that has it, else from the first address that answers."""
+    """The unpacked content of a file, from the first folder that has it, else from the first
+    address that answers.
+    """
     for folder in folders():
         path = folder / file.folder / file.name
         if path.is_file():
@@ -51,8 +57,10 @@ def content_of(file: DataFile) -> bytes:
         return content
     tried = "; ".join(reasons) or "no address is known"
     raise DataMissingError(
-        f"{file.folder}/{file.name} was neither found in {' or '.join(str(folder) for folder in folders())} nor downloaded ({tried}); "
-        f"put the file into a folder named {file.folder!r} and set {FOLDER_VARIABLE} to the folder above it"
+        f"{file.folder}/{file.name} was neither found in "
+        f"{' or '.join(str(folder) for folder in folders())} nor downloaded ({tried}); "
+        f"put the file into a folder named {file.folder!r} and set {FOLDER_VARIABLE} to the "
+        "folder above it"
     )
 
 
@@ -60,10 +68,15 @@ def _checked(packed: bytes, file: DataFile, origin: str) -> bytes:
     try:
         content = gzip.decompress(packed)
     except (OSError, EOFError) as reason:
-        raise DataMissingError(f"{origin} must be a gzip file, but it does not unpack ({reason}); replace or delete it") from reason
+        raise DataMissingError(
+            f"{origin} must be a gzip file, but it does not unpack ({reason}); replace or delete it"
+        ) from reason
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
-        raise DataMissingError(f"{origin} must hold the known {file.name}, but its content has SHA-256 {found}; replace or delete it")
+        raise DataMissingError(
+            f"{origin} must hold the known {file.name}, but its content has SHA-256 {found}; "
+            "replace or delete it"
+        )
     return content
 
 
@@ -75,11 +88,15 @@ def _fetch(address: str) -> bytes:
 
 
 def _keep(packed: bytes, path: Path) -> None:
-    """Write under a temporary name and move it when it is whole; a cache that cannot be written is done without."""
+    """Write under a temporary name and move it when it is whole; a cache that cannot be written is
+    done without.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as opened:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as opened:
             temporary = Path(opened.name)
             opened.write(packed)
         temporary.replace(path)

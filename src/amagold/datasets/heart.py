@@ -1,6 +1,8 @@
-"""The Statlog heart data (UCI Machine Learning Repository, CC BY 4.0): 270 patients, 13 predictors, disease or none.
+"""The Statlog heart data (UCI Machine Learning Repository, CC BY 4.0): 270 patients, 13 predictors,
+disease or none.
 
-The copy in `heart.csv` has named columns, ST depression in millimetres and the outcome as 0 (none) or 1 (disease).
+The copy in `heart.csv` has named columns, ST depression in millimetres and the outcome as 0 (none)
+or 1 (disease).
 """
 
 from amagold.datasets.table import Table, read_table

@@ -1,4 +1,6 @@
-"""Tables that come with the package as comma-separated files: predictors, and the outcome in the last column."""
+"""Tables that come with the package as comma-separated files: predictors, and the outcome in the
+last column.
+"""
 
 from importlib import resources
 from typing import NamedTuple
@@ -15,7 +17,9 @@ class Table(NamedTuple):
 
 
 def read_table(name: str, standardise: bool) -> Table:
-    """The table of this name; with `standardise`, each predictor has mean 0 and standard deviation 1."""
+    """The table of this name; with `standardise`, each predictor has mean 0 and standard deviation
+    1.
+    """
     text = resources.files("amagold.datasets").joinpath(f"{name}.csv").read_text()
     header, *rows = text.splitlines()
     values = np.array([[float(cell) for cell in row.split(",")] for row in rows])

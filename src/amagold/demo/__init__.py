@@ -1,4 +1,6 @@
-"""`amagold demo`: the paper's double well and a real table, sampled, compared with the truth and drawn."""
+"""`amagold demo`: the paper's double well and a real table, sampled, compared with the truth and
+drawn.
+"""
 
 from pathlib import Path
 
@@ -37,7 +39,10 @@ def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings =
         write_picture(folder / "heart.png", heart_picture.draw(patients))
         report("Drawing the pictures")
         write_picture(folder / "run.png", patients.run.plot())
-    write_json(folder / "demo.json", {"seed": seed, "double_well": double_well.numbers(wells), "heart": heart.numbers(patients)})
+    write_json(
+        folder / "demo.json",
+        {"seed": seed, "double_well": double_well.numbers(wells), "heart": heart.numbers(patients)},
+    )
     console.print("[bold]Heart disease: amagold.sample(posterior)[/]")
     console.print("\n".join(patients.run.plan.sentences()), highlight=False)
     console.print(patients.run, highlight=False, markup=False)
@@ -45,4 +50,8 @@ def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings =
     for table in (tables.double_well(wells), tables.heart(patients), tables.heart_errors(patients)):
         console.print(table)
         console.print()
-    console.print(f"Written to {folder}: double-well.png, heart.png, run.png, demo.json", soft_wrap=True, highlight=False)
+    console.print(
+        f"Written to {folder}: double-well.png, heart.png, run.png, demo.json",
+        soft_wrap=True,
+        highlight=False,
+    )

@@ -1,4 +1,6 @@
-"""The paper's Figure 1: SGHMC and AMAGOLD on the double well with noisy gradients, at three step sizes."""
+"""The paper's Figure 1: SGHMC and AMAGOLD on the double well with noisy gradients, at three step
+sizes.
+"""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +11,12 @@ from amagold.demo.chains import sample_chains
 from amagold.demo.settings import Sizes
 from amagold.diagnose import symmetric_kl
 from amagold.gradients import noisy
-from amagold.models.double_well import DOUBLE_WELL_BOUNDS, double_well, double_well_moments, log_density
+from amagold.models.double_well import (
+    DOUBLE_WELL_BOUNDS,
+    double_well,
+    double_well_moments,
+    log_density,
+)
 from amagold.report.progress import Report
 from amagold.samplers import amagold, sghmc
 
@@ -42,12 +49,22 @@ def sample(seed: int, sizes: Sizes, report: Report) -> list[Well]:
     for number, step_size in enumerate(STEP_SIZES):
         for name, make in SAMPLERS.items():
             report(f"Double well: {name}, step size {step_size:g}")
-            sampler = make(double_well(), step_size=step_size, friction=FRICTION, num_steps=NUM_STEPS, gradient=noisy(NOISE))
-            chains = sample_chains(sampler, jax.random.fold_in(jax.random.key(seed), number), starts, sizes)
+            sampler = make(
+                double_well(),
+                step_size=step_size,
+                friction=FRICTION,
+                num_steps=NUM_STEPS,
+                gradient=noisy(NOISE),
+            )
+            chains = sample_chains(
+                sampler, jax.random.fold_in(jax.random.key(seed), number), starts, sizes
+            )
             draws = chains.draws.ravel()
             distance = symmetric_kl(draws, log_density, DOUBLE_WELL_BOUNDS)
             moments = (float(draws.mean()), float(draws.var()))
-            wells.append(Well(name, chains.label, step_size, distance, *moments, chains.acceptance, draws))
+            wells.append(
+                Well(name, chains.label, step_size, distance, *moments, chains.acceptance, draws)
+            )
     return wells
 
 

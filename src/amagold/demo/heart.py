@@ -17,10 +17,13 @@ from amagold.sampling.result import Run
 from amagold.sampling.sample import sample as one_call
 from amagold.target import Posterior
 
-# Five batches of 54 are the 270 patients: a trajectory of one whole shuffled epoch, whose gradient errors nearly cancel.
+# Five batches of 54 are the 270 patients: a trajectory of one whole shuffled epoch, whose gradient
+# errors nearly cancel.
 BATCH_SIZE = 54
 NUM_STEPS = 5
-STEP_SIZE = 0.04  # large enough for SGHMC's bias to be seen, small enough for AMAGOLD to accept about half
+STEP_SIZE = (
+    0.04  # large enough for SGHMC's bias to be seen, small enough for AMAGOLD to accept about half
+)
 FRICTION = 0.25
 NUM_RUNS = 3
 WARMUP = 300
@@ -41,7 +44,9 @@ class Patients(NamedTuple):
 
     def sd_error(self, sampler: str) -> np.ndarray:
         """How far the standard deviation is off, as a part of the true one."""
-        return summaries.sd(self.chains[sampler].draws) / summaries.sd(self.chains[TRUTH].draws) - 1.0
+        return (
+            summaries.sd(self.chains[sampler].draws) / summaries.sd(self.chains[TRUTH].draws) - 1.0
+        )
 
     @property
     def order(self) -> list[int]:
@@ -55,7 +60,9 @@ def sample(seed: int, sizes: Sizes, report: Report) -> Patients:
     table = datasets.heart()
     posterior = logistic(table.X, table.y, prior_scale=1.0)
     report("Heart data: amagold.sample(posterior)")
-    run = one_call(posterior, sizes.num_samples, WARMUP, sizes.num_chains, seed=seed, progress=False)
+    run = one_call(
+        posterior, sizes.num_samples, WARMUP, sizes.num_chains, seed=seed, progress=False
+    )
     draws = np.asarray(run.posterior["theta"].values, np.float64)
     chains = {TRUTH: Chains(run.label, draws, float(run.sample_stats["acceptance_rate"].mean()))}
     centre = summaries.mean(draws)
@@ -70,7 +77,12 @@ def sample(seed: int, sizes: Sizes, report: Report) -> Patients:
 
 def _samplers(posterior: Posterior) -> dict[str, Sampler]:
     # both keep their momentum between trajectories, as SGHMC was first published
-    dynamics = {"step_size": STEP_SIZE, "friction": FRICTION, "num_steps": NUM_STEPS, "resample_momentum": False}
+    dynamics = {
+        "step_size": STEP_SIZE,
+        "friction": FRICTION,
+        "num_steps": NUM_STEPS,
+        "resample_momentum": False,
+    }
     gradient = minibatch(BATCH_SIZE, plan="epoch")
     return {
         "SGHMC": sghmc(posterior, gradient=gradient, **dynamics),
@@ -93,6 +105,8 @@ def numbers(patients: Patients) -> dict[str, Any]:
             "worst_sd_error": float(np.abs(patients.sd_error(name)).max()),
             "mean": dict(zip(patients.names, summaries.mean(draws).tolist(), strict=True)),
             "sd": dict(zip(patients.names, summaries.sd(draws).tolist(), strict=True)),
-            "interval_90": dict(zip(patients.names, summaries.interval(draws).T.tolist(), strict=True)),
+            "interval_90": dict(
+                zip(patients.names, summaries.interval(draws).T.tolist(), strict=True)
+            ),
         }
     return {"truth": TRUTH, "samplers": samplers}

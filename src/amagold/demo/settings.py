@@ -19,6 +19,7 @@ class Settings(NamedTuple):
     heart: Sizes
 
 
-# The paper keeps 10^5 draws of the double well after a burn-in of 1000; so does this. At step size 0.05 a chain needs hundreds
-# of transitions to change wells, so one chain would show its luck: many dispersed chains, thinned, do not.
+# The paper keeps 10^5 draws of the double well after a burn-in of 1000; so does this. At step size
+# 0.05 a chain needs hundreds of transitions to change wells, so one chain would show its luck: many
+# dispersed chains, thinned, do not.
 FULL = Settings(double_well=Sizes(250, 200, 400, thin=5), heart=Sizes(100, 100, 700))

@@ -17,7 +17,9 @@ def interval(draws: np.ndarray) -> np.ndarray:
 
 
 def effective_draws(draws: np.ndarray) -> np.ndarray:
-    """How many independent draws would know the mean as well, from the spread of the chains' own means."""
+    """How many independent draws would know the mean as well, from the spread of the chains' own
+    means.
+    """
     return sd(draws) ** 2 / (draws.mean(axis=1).var(axis=0, ddof=1) / len(draws))
 
 

@@ -10,7 +10,9 @@ from amagold.models.double_well import double_well_moments
 
 
 def _table(title: str, words: tuple[str, ...], figures: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for word in words:
         table.add_column(word, no_wrap=True)
     for figure in figures:
@@ -23,7 +25,12 @@ def double_well(wells: list[Well]) -> Table:
     figures = ("step size", "symmetric KL", "mean", "variance", "acceptance")
     table = _table("Double well, gradient noise N(0, 1)", ("sampler", "draws"), figures)
     for well in sorted(wells, key=lambda well: (well.sampler, well.step_size)):
-        figures = (f"{well.step_size:g}", f"{well.symmetric_kl:.4f}", f"{well.mean:.2f}", f"{well.variance:.2f}")
+        figures = (
+            f"{well.step_size:g}",
+            f"{well.symmetric_kl:.4f}",
+            f"{well.mean:.2f}",
+            f"{well.variance:.2f}",
+        )
         table.add_row(well.sampler, well.label, *figures, _acceptance(well.label, well.acceptance))
     truth = double_well_moments()
     table.add_section()
@@ -34,26 +41,56 @@ def double_well(wells: list[Well]) -> Table:
 def heart(patients: Patients) -> Table:
     """A row per coefficient: AMAGOLD's posterior, and how far each sampler is off."""
     figures = ("mean", "sd", "90% interval", "AMAGOLD\nerrors", "SGHMC\nerrors")
-    table = _table("Heart disease: AMAGOLD's posterior, and errors of mean (in sd) and of sd", ("coefficient",), figures)
+    table = _table(
+        "Heart disease: AMAGOLD's posterior, and errors of mean (in sd) and of sd",
+        ("coefficient",),
+        figures,
+    )
     draws = patients.chains["AMAGOLD"].draws
     mean, sd, interval = summaries.mean(draws), summaries.sd(draws), summaries.interval(draws)
-    errors = {name: (patients.mean_error(name), patients.sd_error(name)) for name in ("AMAGOLD", "SGHMC")}
+    errors = {
+        name: (patients.mean_error(name), patients.sd_error(name)) for name in ("AMAGOLD", "SGHMC")
+    }
     for at in patients.order:
         low, high = interval[:, at]
         off = [f"{of_mean[at]:+.2f} {of_sd[at]:+4.0%}" for of_mean, of_sd in errors.values()]
-        table.add_row(patients.names[at], f"{mean[at]:.2f}", f"{sd[at]:.2f}", f"{low:.2f} to {high:.2f}", *off)
+        table.add_row(
+            patients.names[at], f"{mean[at]:.2f}", f"{sd[at]:.2f}", f"{low:.2f} to {high:.2f}", *off
+        )
     return table
 
 
 def heart_errors(patients: Patients) -> Table:
     """A row per sampler: how well it mixed, and its worst errors."""
-    figures = ("accept-\nance", "largest\nR-hat", "effective\ndraws", "worst error\nof mean", "worst error\nof sd")
-    table = _table("Heart disease: minibatches against one call of amagold.sample", ("sampler", "draws"), figures)
+    figures = (
+        "accept-\nance",
+        "largest\nR-hat",
+        "effective\ndraws",
+        "worst error\nof mean",
+        "worst error\nof sd",
+    )
+    table = _table(
+        "Heart disease: minibatches against one call of amagold.sample",
+        ("sampler", "draws"),
+        figures,
+    )
     for name, chains in patients.chains.items():
-        r_hat, effective = summaries.r_hat(chains.draws).max(), summaries.effective_draws(chains.draws).min()
-        figures = (_acceptance(chains.label, chains.acceptance), f"{r_hat:.3f}", f"{effective:,.0f}")
-        worst = (f"{abs(patients.mean_error(name)).max():.2f} sd", f"{abs(patients.sd_error(name)).max():.0%}")
-        table.add_row(name, chains.label, *figures, *(("truth", "truth") if name == TRUTH else worst))
+        r_hat, effective = (
+            summaries.r_hat(chains.draws).max(),
+            summaries.effective_draws(chains.draws).min(),
+        )
+        figures = (
+            _acceptance(chains.label, chains.acceptance),
+            f"{r_hat:.3f}",
+            f"{effective:,.0f}",
+        )
+        worst = (
+            f"{abs(patients.mean_error(name)).max():.2f} sd",
+            f"{abs(patients.sd_error(name)).max():.0%}",
+        )
+        table.add_row(
+            name, chains.label, *figures, *(("truth", "truth") if name == TRUTH else worst)
+        )
     return table
 
 

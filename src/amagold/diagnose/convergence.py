@@ -1,7 +1,8 @@
 """Whether chains have converged, by their worst coordinate.
 
-The figures are ArviZ's, with one difference: ArviZ counts a coordinate that never moved as perfectly sampled; here a chain that
-stands still, and a draw that is not finite, are the worst there is.
+The figures are ArviZ's, with one difference: ArviZ counts a coordinate that never moved as
+perfectly sampled; here a chain that stands still, and a draw that is not finite, are the worst
+there is.
 """
 
 import math
@@ -21,7 +22,8 @@ FEWEST_DRAWS = 4  # ArviZ's figures need as many
 
 
 def minimum_ess(posterior: "xarray.Dataset") -> float:
-    """The smallest bulk effective sample size of all coordinates; 1 if a chain never moved in one of them.
+    """The smallest bulk effective sample size of all coordinates; 1 if a chain never moved in one
+    of them.
 
     Args:
       posterior: variables with dimensions (chain, draw, ...).
@@ -32,12 +34,15 @@ def minimum_ess(posterior: "xarray.Dataset") -> float:
     for block in _blocks(posterior):
         if not _moves(block):
             return 1.0
-        smallest = min(smallest, float(np.min(ess(block, method="bulk", chain_axis=0, draw_axis=1))))
+        smallest = min(
+            smallest, float(np.min(ess(block, method="bulk", chain_axis=0, draw_axis=1)))
+        )
     return smallest
 
 
 def minimum_tail_ess(posterior: "xarray.Dataset") -> float:
-    """The smallest effective sample size of the 5 % and 95 % quantiles of all coordinates; 1 if a chain never moved.
+    """The smallest effective sample size of the 5 % and 95 % quantiles of all coordinates; 1 if a
+    chain never moved.
 
     Args:
       posterior: variables with dimensions (chain, draw, ...).
@@ -47,13 +52,18 @@ def minimum_tail_ess(posterior: "xarray.Dataset") -> float:
     blocks = list(_blocks(posterior))
     if not all(_moves(block) for block in blocks):
         return 1.0
-    return min(float(np.min(ess(block, method="tail", prob=(0.05, 0.95), chain_axis=0, draw_axis=1))) for block in blocks)
+    return min(
+        float(np.min(ess(block, method="tail", prob=(0.05, 0.95), chain_axis=0, draw_axis=1)))
+        for block in blocks
+    )
 
 
 def smallest_ess_within(posterior: "xarray.Dataset") -> float:
-    """The effective draws of one chain by itself, at best over chains, of the coordinate where that is worst.
+    """The effective draws of one chain by itself, at best over chains, of the coordinate where that
+    is worst.
 
-    Chains that disagree and have many move well within separate modes; those that have few hardly move at all.
+    Chains that disagree and have many move well within separate modes; those that have few hardly
+    move at all.
 
     Args:
       posterior: variables with dimensions (chain, draw, ...).
@@ -64,16 +74,20 @@ def smallest_ess_within(posterior: "xarray.Dataset") -> float:
     for block in _blocks(posterior):
         if not _moves(block):
             return 1.0
-        by_chain = [np.asarray(ess(chain[None], method="mean", chain_axis=0, draw_axis=1)) for chain in block[:MOST_CHAINS]]
+        by_chain = [
+            np.asarray(ess(chain[None], method="mean", chain_axis=0, draw_axis=1))
+            for chain in block[:MOST_CHAINS]
+        ]
         smallest = min(smallest, float(np.min(np.max(by_chain, axis=0))))
     return smallest
 
 
 def energy_mixing(energy: np.ndarray) -> float:
-    """Of the worst chain, the mean squared change of the energy from draw to draw over its variance: 2 for independent draws.
+    """Of the worst chain, the mean squared change of the energy from draw to draw over its
+    variance: 2 for independent draws.
 
-    Next to zero where a chain wanders through the energies slowly, as it does through heavy tails and narrow funnels
-    (Betancourt's energy fraction, taken of U).
+    Next to zero where a chain wanders through the energies slowly, as it does through heavy tails
+    and narrow funnels (Betancourt's energy fraction, taken of U).
 
     Args:
       energy: U of every draw, (chain, draw).
@@ -85,7 +99,8 @@ def energy_mixing(energy: np.ndarray) -> float:
 
 
 def maximum_r_hat(posterior: "xarray.Dataset") -> float:
-    """The largest rank-normalised split R-hat of all coordinates; infinite if a chain never moved in one of them.
+    """The largest rank-normalised split R-hat of all coordinates; infinite if a chain never moved
+    in one of them.
 
     A lone chain is compared half against half.
 
@@ -115,12 +130,20 @@ def _moves(block: np.ndarray) -> bool:
 def _blocks(posterior: "xarray.Dataset") -> Iterator[np.ndarray]:
     """Arrays of (chain, draw, coordinate), a variable and some coordinates at a time."""
     if not len(posterior.data_vars):
-        raise ValueError("posterior must hold at least one variable, got none; pass the posterior group of a run")
+        raise ValueError(
+            "posterior must hold at least one variable, got none; pass the posterior group of a run"
+        )
     for name, variable in posterior.data_vars.items():
         if not {"chain", "draw"} <= set(variable.dims):
-            raise ValueError(f"posterior must have dimensions (chain, draw, ...), but {name!r} has {tuple(variable.dims)}; rename them")
+            raise ValueError(
+                f"posterior must have dimensions (chain, draw, ...), but {name!r} has "
+                f"{tuple(variable.dims)}; rename them"
+            )
         if variable.sizes["draw"] < FEWEST_DRAWS:
-            raise ValueError(f"posterior must hold at least {FEWEST_DRAWS} draws per chain, got {variable.sizes['draw']}; run longer")
+            raise ValueError(
+                f"posterior must hold at least {FEWEST_DRAWS} draws per chain, got "
+                f"{variable.sizes['draw']}; run longer"
+            )
         values = variable.transpose("chain", "draw", ...).to_numpy()
         values = values.reshape(*values.shape[:2], -1)
         for start in range(0, values.shape[2], COLUMNS_AT_ONCE):

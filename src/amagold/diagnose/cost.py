@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """Effective draws, and what they took over all chains. A pass is N examples looked at, by gradients or by tests."""
+    """Effective draws, and what they took over all chains. A pass is N examples looked at, by
+    gradients or by tests.
+    """
 
     minimum_ess: float  # bulk, of the worst coordinate
     num_gradients: int
@@ -33,18 +35,37 @@ def effective_cost(
 
     Args:
       posterior: variables with dimensions (chain, draw, ...).
-      num_gradient_examples: examples that gradients looked at; arrays, such as those of `Info`, are summed.
+      num_gradient_examples: examples that gradients looked at; arrays, such as those of `Info`, are
+        summed.
       num_energy_examples: examples that tests looked at; summed likewise.
       num_examples: N; None (or 0) for a target without data.
       num_gradients: gradient evaluations of all chains.
     """
-    checks.whole_number("num_gradients", num_gradients, at_least=1, remedy="give the gradient evaluations of all chains together")
+    checks.whole_number(
+        "num_gradients",
+        num_gradients,
+        at_least=1,
+        remedy="give the gradient evaluations of all chains together",
+    )
     if num_examples is not None:
-        checks.whole_number("num_examples", num_examples, at_least=0, remedy="give the number of examples, or None without data")
+        checks.whole_number(
+            "num_examples",
+            num_examples,
+            at_least=0,
+            remedy="give the number of examples, or None without data",
+        )
     # in float64: the counts of a long run overflow an int32
-    looked_at = float(np.sum(num_gradient_examples, dtype=np.float64) + np.sum(num_energy_examples, dtype=np.float64))
+    looked_at = float(
+        np.sum(num_gradient_examples, dtype=np.float64)
+        + np.sum(num_energy_examples, dtype=np.float64)
+    )
     if looked_at < 0.0:
-        raise ValueError(f"num_gradient_examples and num_energy_examples must not be negative, got {looked_at:g} together")
+        raise ValueError(
+            "num_gradient_examples and num_energy_examples must not be negative, got "
+            f"{looked_at:g} together"
+        )
     found = minimum_ess(posterior)
     passes = looked_at / num_examples if num_examples else None
-    return Cost(found, int(num_gradients), passes, found / num_gradients, found / passes if passes else None)
+    return Cost(
+        found, int(num_gradients), passes, found / num_gradients, found / passes if passes else None
+    )

@@ -1,4 +1,6 @@
-"""The quantities by which two sets of draws are compared: mean and spread of every coordinate, and the energy."""
+"""The quantities by which two sets of draws are compared: mean and spread of every coordinate, and
+the energy.
+"""
 
 from typing import NamedTuple
 
@@ -10,11 +12,14 @@ from amagold import trees
 from amagold.energy.memory import Memory, log_density_difference, remember
 from amagold.target import Target
 
-MOST = 6.0  # standard deviations beyond which a value counts as this far: means then exist for every target
+# standard deviations beyond which a value counts as this far: means then exist for every target
+MOST = 6.0
 
 
 class Ruler(NamedTuple):
-    """Units: coordinates and energy are measured in standard deviations from a centre, both fixed beforehand."""
+    """Units: coordinates and energy are measured in standard deviations from a centre, both fixed
+    beforehand.
+    """
 
     origin: Memory  # energies are differences from this one's
     centre: jax.Array
@@ -28,14 +33,22 @@ class Ruler(NamedTuple):
 
 
 def look_at(target: Target, like: trees.PyTree, flat: jax.Array) -> Memory:
-    """The target at a flattened position, as one precise total: many chains cannot each remember every example."""
+    """The target at a flattened position, as one precise total: many chains cannot each remember
+    every example.
+    """
     return remember(target, trees.unflatten_like(flat, like), "total")
 
 
 def first_ruler(target: Target, like: trees.PyTree) -> Ruler:
     """A ruler before anything is known."""
     flat = trees.flatten(like)
-    return Ruler(look_at(target, like, flat), jnp.zeros_like(flat), jnp.ones_like(flat), jnp.float32(0.0), jnp.float32(1.0))
+    return Ruler(
+        look_at(target, like, flat),
+        jnp.zeros_like(flat),
+        jnp.ones_like(flat),
+        jnp.float32(0.0),
+        jnp.float32(1.0),
+    )
 
 
 def measure(target: Target, ruler: Ruler, flat: jax.Array, memory: Memory) -> jax.Array:
@@ -51,8 +64,14 @@ def names(like: trees.PyTree) -> list[str]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(like):
         label = "position" + jax.tree_util.keystr(path)
         places = np.ndindex(*leaf.shape)
-        coordinates += [label + (f"[{', '.join(map(str, place))}]" if place else "") for place in places]
-    return [f"mean of {name}" for name in coordinates] + [f"spread of {name}" for name in coordinates] + ["mean of the energy"]
+        coordinates += [
+            label + (f"[{', '.join(map(str, place))}]" if place else "") for place in places
+        ]
+    return (
+        [f"mean of {name}" for name in coordinates]
+        + [f"spread of {name}" for name in coordinates]
+        + ["mean of the energy"]
+    )
 
 
 def _limited(values: jax.Array) -> jax.Array:

@@ -6,11 +6,15 @@ import numpy as np
 
 
 def symmetric_kl(
-    draws: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray], bounds: tuple[float, float], num_bins: int = 100
+    draws: np.ndarray,
+    log_density: Callable[[np.ndarray], np.ndarray],
+    bounds: tuple[float, float],
+    num_bins: int = 100,
 ) -> float:
     """KL(p, q) + KL(q, p) on a histogram of `num_bins` over `bounds`, for draws of one number.
 
-    The density is integrated over each bin; half a count is added to every bin, so that an empty one costs a finite amount.
+    The density is integrated over each bin; half a count is added to every bin, so that an empty
+    one costs a finite amount.
     """
     low, high = bounds
     edges = np.linspace(low, high, num_bins + 1)
@@ -23,7 +27,9 @@ def symmetric_kl(
 
 
 def symmetric_kl_of_counts(counts: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """KL(p, q) + KL(q, p) between counts per cell, on the last axis, and the cells' true masses; half a count is added to every cell."""
+    """KL(p, q) + KL(q, p) between counts per cell, on the last axis, and the cells' true masses;
+    half a count is added to every cell.
+    """
     raised = counts + 0.5
     found = raised / raised.sum(axis=-1, keepdims=True)
     truth = masses / masses.sum()

@@ -1,4 +1,6 @@
-"""The full-data energy U and its differences: in chunks, so that memory is bounded, and precise in float32."""
+"""The full-data energy U and its differences: in chunks, so that memory is bounded, and precise in
+float32.
+"""
 
 from amagold.energy.difference import energy_difference
 

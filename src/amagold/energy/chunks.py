@@ -11,15 +11,23 @@ from amagold.target import Posterior
 
 Carry = TypeVar("Carry")
 
-CHUNK_BYTES = 32 * 2**20  # temporaries of one chunk: large enough for full-speed matrix products, small beside the data
+CHUNK_BYTES = (
+    32 * 2**20
+)  # temporaries of one chunk: large enough for full-speed matrix products, small beside the data
 
 
 def chunk_size_for(target: Posterior, position: trees.PyTree) -> int:
-    """How many examples fit in the byte budget, counting every intermediate value of the log likelihood of one example."""
-    example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), target.data)
+    """How many examples fit in the byte budget, counting every intermediate value of the log
+    likelihood of one example.
+    """
+    example = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), target.data
+    )
     program = jax.make_jaxpr(target.log_likelihood)(position, example)
     values = [variable.aval for equation in program.eqns for variable in equation.outvars]
-    per_example = trees.num_bytes(example) + trees.num_bytes([value for value in values if hasattr(value, "shape")])
+    per_example = trees.num_bytes(example) + trees.num_bytes(
+        [value for value in values if hasattr(value, "shape")]
+    )
     return max(1, min(target.num_examples, CHUNK_BYTES // max(1, per_example)))
 
 
@@ -36,7 +44,8 @@ def fold(
 ) -> Carry:
     """Visit all examples in order: `carry = visit(carry, rows, start, is_new)` for each chunk.
 
-    The last chunk is moved back to end with the data; `is_new` is False for the rows already seen (None: all are new).
+    The last chunk is moved back to end with the data; `is_new` is False for the rows already seen
+    (None: all are new).
     """
     total = target.num_examples
     length = min(total, chunk_size or chunk_size_for(target, position))
@@ -53,12 +62,22 @@ def fold(
     return jax.lax.scan(body, carry, jnp.arange(num_chunks))[0]
 
 
-def log_likelihoods(target: Posterior, position: trees.PyTree, chunk_size: int | None = None) -> jax.Array:
-    """The log likelihood of every example, as one vector: the only thing of length N that is made."""
+def log_likelihoods(
+    target: Posterior, position: trees.PyTree, chunk_size: int | None = None
+) -> jax.Array:
+    """The log likelihood of every example, as one vector: the only thing of length N that
+    is made.
+    """
     kind = jax.eval_shape(target.log_likelihoods, position, rows_at(target.data, 0, 1)).dtype
 
-    def visit(values: jax.Array, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> jax.Array:
+    def visit(
+        values: jax.Array, rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> jax.Array:
         found = target.log_likelihoods(position, rows)
-        return found if is_new is None else jax.lax.dynamic_update_slice_in_dim(values, found, start, 0)
+        return (
+            found
+            if is_new is None
+            else jax.lax.dynamic_update_slice_in_dim(values, found, start, 0)
+        )
 
     return fold(target, position, visit, jnp.zeros(target.num_examples, kind), chunk_size)

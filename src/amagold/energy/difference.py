@@ -16,15 +16,19 @@ from amagold.target import Posterior, Target
 def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float:
     """U(a) - U(b) as a float, where U = -log prior - sum of log likelihoods (or -log density).
 
-    `a` and `b` are positions as samplers see them (`target.transform` maps them to the user's scale, where there is one).
-    Each example's two log likelihoods are subtracted before anything is summed, and the sum is accumulated in float64, so
-    the large common part of the two energies never rounds the difference away. They are evaluated in float64 too, unless the
-    target's functions fix their types.
+    `a` and `b` are positions as samplers see them (`target.transform` maps them to the user's
+    scale, where there is one). Each example's two log likelihoods are subtracted before anything is
+    summed, and the sum is accumulated in float64, so the large common part of the two energies
+    never rounds the difference away. They are evaluated in float64 too, unless the target's
+    functions fix their types.
     """
     a, b = trees.as_position(a), trees.as_position(b)
     for name, position in (("a", a), ("b", b)):
         if not bool(trees.all_finite(position)):
-            raise ValueError(f"{name} must be finite to have an energy, got non-finite values; pass a finite position")
+            raise ValueError(
+                f"{name} must be finite to have an energy, got non-finite values; pass a finite "
+                "position"
+            )
     if not isinstance(target, Posterior):
         return float(_density_difference(target, a, b))
     total = _energy_difference(target, a, b, can_widen(target, a))
@@ -43,7 +47,9 @@ def _energy_difference(target: Posterior, a: trees.PyTree, b: trees.PyTree, is_w
         with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
             differences = evaluate(target, b, rows) - evaluate(target, a, rows)
-            return add_to(total, differences if is_new is None else jnp.where(is_new, differences, 0.0))
+            return add_to(
+                total, differences if is_new is None else jnp.where(is_new, differences, 0.0)
+            )
 
     total = chunks.fold(target, a, visit, zero())
     with in_double(is_wide):

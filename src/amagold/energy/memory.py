@@ -11,7 +11,9 @@ from amagold.energy.double import in_double, wide_log_likelihoods, widen
 from amagold.energy.precise import Wide, add_to, precise_sum, subtract, zero
 from amagold.target import Density, Posterior, Target
 
-EXAMPLE_MEMORY_BYTES = 256 * 2**20  # per chain; above this one float64 total is remembered instead of a value per example
+EXAMPLE_MEMORY_BYTES = (
+    256 * 2**20
+)  # per chain; above this one float64 total is remembered instead of a value per example
 
 
 class DensityMemory(NamedTuple):
@@ -36,8 +38,11 @@ class TotalMemory(NamedTuple):
 Memory = DensityMemory | ExampleMemory | TotalMemory
 
 
-def remember(target: Target, position: trees.PyTree, keep: str = "auto", chunk_size: int | None = None) -> Memory:
-    """Evaluate the target at a position, keeping a value per example (`"examples"`) or one float64 total (`"total"`).
+def remember(
+    target: Target, position: trees.PyTree, keep: str = "auto", chunk_size: int | None = None
+) -> Memory:
+    """Evaluate the target at a position, keeping a value per example (`"examples"`) or one float64
+    total (`"total"`).
 
     With `"double"` it is a total whose terms are evaluated in float64 too.
     """
@@ -46,7 +51,9 @@ def remember(target: Target, position: trees.PyTree, keep: str = "auto", chunk_s
     if keep == "auto":
         keep = "examples" if 4 * target.num_examples <= EXAMPLE_MEMORY_BYTES else "total"
     if keep == "examples":
-        return ExampleMemory(target.log_prior(position), chunks.log_likelihoods(target, position, chunk_size))
+        return ExampleMemory(
+            target.log_prior(position), chunks.log_likelihoods(target, position, chunk_size)
+        )
     return TotalMemory(_total(target, position, chunk_size, keep == "double"))
 
 
@@ -71,7 +78,9 @@ def energy_of(memory: Memory) -> jax.Array:
     return -(log_density.high + log_density.low) if isinstance(log_density, Wide) else -log_density
 
 
-def _total(target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool) -> Wide:
+def _total(
+    target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool
+) -> Wide:
     def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
         with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods

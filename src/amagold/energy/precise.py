@@ -1,4 +1,6 @@
-"""Sums that stay right for ten million float32 terms, without asking the user for global float64."""
+"""Sums that stay right for ten million float32 terms, without asking the user for global
+float64.
+"""
 
 from typing import NamedTuple
 
@@ -7,17 +9,23 @@ import jax.numpy as jnp
 
 
 class Wide(NamedTuple):
-    """A float64 number carried as two float32 numbers, so that it passes through code where float64 is switched off."""
+    """A float64 number carried as two float32 numbers, so that it passes through code where float64
+    is switched off.
+    """
 
     high: jax.Array
     low: jax.Array
 
 
-FEW = 4_096  # terms, whose float32 sum is right to 1e-5 when they are differences of log likelihoods
+FEW = (
+    4_096  # terms, whose float32 sum is right to 1e-5 when they are differences of log likelihoods
+)
 
 
 def precise_sum(values: jax.Array) -> jax.Array:
-    """The sum of all values, accumulated in float64 unless they are few, and returned in the values' own type."""
+    """The sum of all values, accumulated in float64 unless they are few, and returned in the
+    values' own type.
+    """
     if values.size <= FEW:
         return jnp.sum(values)
     with jax.enable_x64(True):
@@ -33,7 +41,11 @@ def add_to(total: Wide, values: jax.Array) -> Wide:
 def add_each(total: Wide, values: jax.Array) -> Wide:
     """total + values, element by element in float64."""
     with jax.enable_x64(True):
-        exact = total.high.astype(jnp.float64) + total.low.astype(jnp.float64) + values.astype(jnp.float64)
+        exact = (
+            total.high.astype(jnp.float64)
+            + total.low.astype(jnp.float64)
+            + values.astype(jnp.float64)
+        )
         high = exact.astype(jnp.float32)
         return Wide(high, (exact - high.astype(jnp.float64)).astype(jnp.float32))
 
@@ -51,4 +63,6 @@ def subtract(left: Wide, right: Wide) -> jax.Array:
     """left - right in float64, returned as float32."""
     with jax.enable_x64(True):
         high = left.high.astype(jnp.float64) - right.high.astype(jnp.float64)
-        return (high + (left.low.astype(jnp.float64) - right.low.astype(jnp.float64))).astype(jnp.float32)
+        return (high + (left.low.astype(jnp.float64) - right.low.astype(jnp.float64))).astype(
+            jnp.float32
+        )

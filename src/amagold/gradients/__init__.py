@@ -1,6 +1,7 @@
 """Unbiased estimators of the gradient of the energy U = -log pi.
 
-An estimator draws its randomness for a whole trajectory at once, apart from the position where it is used.
+An estimator draws its randomness for a whole trajectory at once, apart from the position where it
+is used.
 """
 
 from amagold.gradients.base import GradientEstimator
@@ -9,4 +10,14 @@ from amagold.gradients.full import Full, full
 from amagold.gradients.minibatch import Minibatch, minibatch
 from amagold.gradients.noisy import Noisy, noisy
 
-__all__ = ["ControlVariate", "Full", "GradientEstimator", "Minibatch", "Noisy", "control_variate", "full", "minibatch", "noisy"]
+__all__ = [
+    "ControlVariate",
+    "Full",
+    "GradientEstimator",
+    "Minibatch",
+    "Noisy",
+    "control_variate",
+    "full",
+    "minibatch",
+    "noisy",
+]

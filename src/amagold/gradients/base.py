@@ -10,11 +10,15 @@ from amagold.target import Target
 
 
 class GradientEstimator(Protocol):
-    """Draws for T steps, gathers the rows the draws name, and estimates grad U at a position from one step's rows."""
+    """Draws for T steps, gathers the rows the draws name, and estimates grad U at a position from
+    one step's rows.
+    """
 
     @property
     def keeps_exactness(self) -> bool:
-        """False when the draws of a trajectory are not as likely reversed, so that no test can make the sampler exact."""
+        """False when the draws of a trajectory are not as likely reversed, so that no test can make
+        the sampler exact.
+        """
         ...
 
     def check(self, target: Target, num_steps: int) -> None:
@@ -27,14 +31,18 @@ class GradientEstimator(Protocol):
         ...
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> Any:
-        """Which examples the steps of a trajectory see, with the steps on the leading axis; empty when that is not random."""
+        """Which examples the steps of a trajectory see, with the steps on the leading axis; empty
+        when that is not random.
+        """
         ...
 
     def gather(self, target: Target, draws: Any) -> Any:
         """The rows that the draws name, with the draws' leading axes."""
         ...
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
+    ) -> trees.PyTree:
         """The estimate of grad U at the position, from one step's rows and noise."""
         ...
 

@@ -28,7 +28,9 @@ class Full:
     def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
         return ()
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
+    ) -> trees.PyTree:
         return energy_gradient(target, position)
 
     def num_examples(self, target: Target) -> int:
@@ -40,7 +42,9 @@ def energy_gradient(target: Target, position: trees.PyTree) -> trees.PyTree:
     if not isinstance(target, Posterior):
         return trees.negate(jax.grad(target.log_density)(position))
 
-    def visit(total: trees.PyTree, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> trees.PyTree:
+    def visit(
+        total: trees.PyTree, rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> trees.PyTree:
         def log_likelihood(at: trees.PyTree) -> jax.Array:
             values = target.log_likelihoods(at, rows)
             return values.sum() if is_new is None else (values * is_new).sum()

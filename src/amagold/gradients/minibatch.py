@@ -30,7 +30,8 @@ class Minibatch:
         target = _with_data(target)
         if self.batch_size > target.num_examples:
             raise ValueError(
-                f"batch_size must be between 1 and the {target.num_examples} examples, got {self.batch_size}; "
+                f"batch_size must be between 1 and the {target.num_examples} examples, got "
+                f"{self.batch_size}; "
                 "lower it, or use gradients.full()"
             )
         self.plan.check(num_steps, self.batch_size, target.num_examples)
@@ -41,13 +42,17 @@ class Minibatch:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
     def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
-        return jax.tree.map(lambda leaf: leaf.at[draws].get(mode="promise_in_bounds"), _with_data(target).data)
+        return jax.tree.map(
+            lambda leaf: leaf.at[draws].get(mode="promise_in_bounds"), _with_data(target).data
+        )
 
     def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
         """An outside loader's T batches, reversed when the fair coin says so."""
         return jax.tree.map(lambda leaf: jnp.where(coin, leaf[::-1], leaf), batches)
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: trees.PyTree, noise: Any) -> trees.PyTree:
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: trees.PyTree, noise: Any
+    ) -> trees.PyTree:
         posterior = _with_data(target)
         scale = posterior.num_examples / self.batch_size
 
@@ -65,10 +70,13 @@ def minibatch(batch_size: int, plan: str | Any = "iid") -> Minibatch:
 
     Args:
       batch_size: examples per step.
-      plan: "iid", "epoch" (a fresh shuffle per trajectory), "palindrome" (there and back), "external" (an outside loader's
-        batches, reversed by a fair coin), or an object like those in `amagold.batches`.
+      plan: "iid", "epoch" (a fresh shuffle per trajectory), "palindrome" (there and back),
+        "external" (an outside loader's batches, reversed by a fair coin), or an object like those
+        in `amagold.batches`.
     """
-    checks.whole_number("batch_size", batch_size, at_least=1, remedy="give the number of examples per gradient")
+    checks.whole_number(
+        "batch_size", batch_size, at_least=1, remedy="give the number of examples per gradient"
+    )
     return Minibatch(int(batch_size), plan_by_name(plan))
 
 

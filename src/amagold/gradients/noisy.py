@@ -1,4 +1,6 @@
-"""The exact gradient plus normal noise: the paper's stand-in for minibatches on targets without data."""
+"""The exact gradient plus normal noise: the paper's stand-in for minibatches on targets without
+data.
+"""
 
 from typing import Any
 
@@ -31,7 +33,9 @@ class Noisy:
     def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
         return ()
 
-    def estimate(self, target: Target, position: trees.PyTree, rows: Any, noise: Any) -> trees.PyTree:
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
+    ) -> trees.PyTree:
         gradient = energy_gradient(target, position)
         return jax.tree.map(lambda exact, error: exact + self.scale * error, gradient, noise)
 

@@ -17,7 +17,9 @@ CACHE_BYTES = 2**20  # of second derivatives on the way: what the processor's ca
 
 
 class Derivatives(NamedTuple):
-    """Of sum_i U_i, U_i = -log likelihood of example i, over the flattened position; sums over chunks are accumulated in float64."""
+    """Of sum_i U_i, U_i = -log likelihood of example i, over the flattened position; sums over
+    chunks are accumulated in float64.
+    """
 
     energy: Wide
     gradient: jax.Array
@@ -29,12 +31,16 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     """The derivatives up to the order, 1 or 2."""
     flat = trees.flatten(position)
 
-    def energy(at: jax.Array, rows: trees.PyTree, is_new: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+    def energy(
+        at: jax.Array, rows: trees.PyTree, is_new: jax.Array | None
+    ) -> tuple[jax.Array, jax.Array]:
         values = -target.log_likelihoods(trees.unflatten_like(at, position), rows)
         values = values if is_new is None else jnp.where(is_new, values, 0.0)
         return values.sum(), values
 
-    def visit(carry: tuple[Wide, Wide, Any], rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> tuple[Wide, Wide, Any]:
+    def visit(
+        carry: tuple[Wide, Wide, Any], rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> tuple[Wide, Wide, Any]:
         slope = jax.grad(energy, has_aux=True)
         gradient, values = slope(flat, rows, is_new)
         hessian = jax.jacfwd(lambda at: slope(at, rows, is_new)[0])(flat) if order == 2 else None
@@ -46,27 +52,43 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     if order == 2:
         # every parameter has its own tangent, and all of them at once should stay in the cache
         most = chunks.chunk_size_for(target, position)
-        chunk_size = max(1, min(most // flat.shape[0], max(256, CACHE_BYTES // (4 * flat.shape[0]))))
-    total, gradient, hessian = chunks.fold(target, position, visit, (zero(), zeros_like(flat), nothing), chunk_size)
+        chunk_size = max(
+            1, min(most // flat.shape[0], max(256, CACHE_BYTES // (4 * flat.shape[0])))
+        )
+    total, gradient, hessian = chunks.fold(
+        target, position, visit, (zero(), zeros_like(flat), nothing), chunk_size
+    )
     return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
 
 
 @jit(ONCE)
-def density_derivatives(log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
-    """The same of -log density, computed whole; the function is a record, whose numbers are traced."""
+def density_derivatives(
+    log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
+) -> Derivatives:
+    """The same of -log density, computed whole; the function is a record, whose numbers are
+    traced.
+    """
 
     def energy(at: jax.Array) -> jax.Array:
         return -log_density(trees.unflatten_like(at, position))
 
     flat = trees.flatten(position)
-    return Derivatives(add_to(zero(), energy(flat)[None]), jax.grad(energy)(flat), jax.hessian(energy)(flat))
+    return Derivatives(
+        add_to(zero(), energy(flat)[None]), jax.grad(energy)(flat), jax.hessian(energy)(flat)
+    )
 
 
-def prior_derivatives(log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree) -> Derivatives:
+def prior_derivatives(
+    log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
+) -> Derivatives:
     """The same of -log prior."""
     return density_derivatives(log_prior, position)
 
 
-def whole_hessian(target: Posterior, position: trees.PyTree, of_data: jax.Array | None) -> np.ndarray:
+def whole_hessian(
+    target: Posterior, position: trees.PyTree, of_data: jax.Array | None
+) -> np.ndarray:
     """The Hessian of the whole energy in float64, given that of all data."""
-    return np.asarray(of_data, np.float64) + np.asarray(prior_derivatives(target.log_prior, position).hessian, np.float64)
+    return np.asarray(of_data, np.float64) + np.asarray(
+        prior_derivatives(target.log_prior, position).hessian, np.float64
+    )

@@ -1,9 +1,11 @@
-"""Newton's method with absolute eigenvalues: downhill from anywhere, also where the energy curves down.
+"""Newton's method with absolute eigenvalues: downhill from anywhere, also where the energy curves
+down.
 
     step = -|H|^-1 g,    |H| = V |Lambda| V^T
 
-Near a mode that is Newton's own step. Near a saddle or where a noise scale is far off, the absolute values turn uphill
-directions around (saddle-free Newton, Dauphin et al., 2014), where a plain Newton step would climb or not exist.
+Near a mode that is Newton's own step. Near a saddle or where a noise scale is far off, the absolute
+values turn uphill directions around (saddle-free Newton, Dauphin et al., 2014), where a plain
+Newton step would climb or not exist.
 """
 
 from collections.abc import Sequence
@@ -13,7 +15,12 @@ import jax
 import numpy as np
 
 from amagold import trees
-from amagold.mode.derivatives import Derivatives, density_derivatives, derivatives_at, prior_derivatives
+from amagold.mode.derivatives import (
+    Derivatives,
+    density_derivatives,
+    derivatives_at,
+    prior_derivatives,
+)
 from amagold.target import Posterior, Target
 
 MAX_ITERATIONS = 60
@@ -21,15 +28,22 @@ MAX_HALVINGS = 12
 MAX_DOUBLINGS = 4  # of a step that was good: far from the mode the curvature may be much too large
 SUFFICIENT = 1e-4  # of the gain that the slope promises, a step must bring at least
 ROUNDING = 1e-6  # of an energy in float32 sums: a loss below this is none
-STALLED = 100.0  # where rounding stops the search, a decrement up to this many tolerances still counts as the mode
-FLAT = 1e-6  # of eigenvalues in units where the diagonal is one: what float32 sums can tell from zero
+# where rounding stops the search, a decrement up to this many tolerances still counts as the mode
+STALLED = 100.0
+FLAT = (
+    1e-6  # of eigenvalues in units where the diagonal is one: what float32 sums can tell from zero
+)
 FLOOR = 1e-8  # what an eigenvalue counts as at least, in the same units
-START_DECREMENT = 4.0  # per parameter: two standard deviations off, over-dispersed and yet in the bulk
+START_DECREMENT = (
+    4.0  # per parameter: two standard deviations off, over-dispersed and yet in the bulk
+)
 LARGEST = 1e18  # beyond this a float32 square overflows
 
 
 class Point(NamedTuple):
-    """A position with the energy of all data there and its derivatives, the prior among them, in float64."""
+    """A position with the energy of all data there and its derivatives, the prior among them, in
+    float64.
+    """
 
     position: trees.PyTree
     energy: float
@@ -39,11 +53,15 @@ class Point(NamedTuple):
     @property
     def is_finite(self) -> bool:
         found = (self.energy, self.gradient, self.hessian)
-        return all(bool(np.all(np.isfinite(part)) and np.all(np.abs(part) < LARGEST)) for part in found)
+        return all(
+            bool(np.all(np.isfinite(part)) and np.all(np.abs(part) < LARGEST)) for part in found
+        )
 
 
 class Curved(NamedTuple):
-    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = S V Lambda V^T S."""
+    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = S V Lambda
+    V^T S.
+    """
 
     scales: np.ndarray
     eigenvalues: np.ndarray
@@ -85,7 +103,8 @@ class Curved(NamedTuple):
 class Descent(NamedTuple):
     """Where a search began to be near, and where it ended."""
 
-    near: Point  # the first place within two standard deviations of a mode of its own curvature, or the end
+    # the first place within two standard deviations of a mode of its own curvature, or the end
+    near: Point
     end: Point
     is_converged: bool
     num_iterations: int
@@ -101,7 +120,8 @@ def descend(
     known: Sequence[Point] = (),
     longest: np.ndarray | None = None,
 ) -> Descent:
-    """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for each parameter.
+    """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for
+    each parameter.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`, of few parameters.
@@ -110,7 +130,8 @@ def descend(
       tolerance: in squared posterior standard deviations per parameter.
       max_iterations: steps before giving up.
       known: modes; a search that comes near one ends there.
-      longest: what a step may change each parameter by where the energy curves down; None is anything.
+      longest: what a step may change each parameter by where the energy curves down; None is
+        anything.
     """
     here = point_at(target, start, weight)
     near: Point | None = None
@@ -134,11 +155,16 @@ def descend(
             num_saddles += 1
             if num_saddles > 3:
                 break
-            sides = [point_at(target, moved(here.position, sign * curved.downhill()), weight) for sign in (1.0, -1.0)]
+            sides = [
+                point_at(target, moved(here.position, sign * curved.downhill()), weight)
+                for sign in (1.0, -1.0)
+            ]
             here = min(sides, key=lambda side: side.energy if side.is_finite else np.inf)
             continue
         if longest is not None and not curved.is_clearly_upwards:
-            step = step * min(1.0, float(np.min(longest / np.maximum(np.abs(step), np.finfo(np.float64).tiny))))
+            step = step * min(
+                1.0, float(np.min(longest / np.maximum(np.abs(step), np.finfo(np.float64).tiny)))
+            )
         doubles = longest is None and not curved.is_clearly_upwards
         there = _search_along(target, here, step, decrement, weight, doubles=doubles)
         if there is None:
@@ -158,8 +184,12 @@ def _is_about(mode: Point, here: Point) -> bool:
     return predicted <= 0.5 * size and abs(here.energy - mode.energy - predicted) <= 0.1 * size
 
 
-def _on_the_way(target: Target, here: Point, there: Point, decrement: float, weight: float) -> Point | None:
-    """Where a step that jumps to a mode came within two standard deviations of it; None where it does not come near."""
+def _on_the_way(
+    target: Target, here: Point, there: Point, decrement: float, weight: float
+) -> Point | None:
+    """Where a step that jumps to a mode came within two standard deviations of it; None where it
+    does not come near.
+    """
     size = len(there.gradient)
     if -float(there.gradient @ curved_at(there).step(there.gradient)) > START_DECREMENT * size:
         return None
@@ -170,13 +200,19 @@ def _on_the_way(target: Target, here: Point, there: Point, decrement: float, wei
     return point if point.is_finite and point.energy <= here.energy else None
 
 
-def _search_along(target: Target, here: Point, step: np.ndarray, decrement: float, weight: float, *, doubles: bool) -> Point | None:
-    """The first good point of the step halved again and again; where the curvature is not to be trusted, doubled too."""
+def _search_along(
+    target: Target, here: Point, step: np.ndarray, decrement: float, weight: float, *, doubles: bool
+) -> Point | None:
+    """The first good point of the step halved again and again; where the curvature is not to be
+    trusted, doubled too.
+    """
     for halving in range(MAX_HALVINGS):
         length = 0.5**halving
         there = point_at(target, moved(here.position, length * step), weight)
         gain = here.energy - there.energy
-        if there.is_finite and gain >= SUFFICIENT * length * decrement - ROUNDING * abs(here.energy):
+        if there.is_finite and gain >= SUFFICIENT * length * decrement - ROUNDING * abs(
+            here.energy
+        ):
             break
     else:
         return None
@@ -191,7 +227,8 @@ def _search_along(target: Target, here: Point, step: np.ndarray, decrement: floa
 
 def curved_at(point: Point) -> Curved:
     """The eigenvalues of the Hessian at a point that is finite."""
-    # in units where the diagonal is one, so that parameters of very different scales do not spoil it
+    # in units where the diagonal is one, so that parameters of very different scales do not spoil
+    # it
     diagonal = np.abs(np.diag(point.hessian))
     typical = np.median(diagonal[diagonal > 0.0]) if np.any(diagonal > 0.0) else 1.0
     scales = np.sqrt(np.maximum(diagonal, 1e-12 * typical))
@@ -200,7 +237,9 @@ def curved_at(point: Point) -> Curved:
 
 def moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
     # in NumPy, because every operation of JAX on its own is a program to compile
-    return jax.tree.map(np.asarray, trees.unflatten_like(trees.known_numbers(position) + step, position))
+    return jax.tree.map(
+        np.asarray, trees.unflatten_like(trees.known_numbers(position) + step, position)
+    )
 
 
 def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Point:
@@ -212,7 +251,9 @@ def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Poi
         return Point(position, *_in_float64(density_derivatives(target.log_density, position)))
     prior = _in_float64(prior_derivatives(target.log_prior, position))
     data = _in_float64(derivatives_at(target, position, 2))
-    return Point(position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True)))
+    return Point(
+        position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True))
+    )
 
 
 def _in_float64(found: Derivatives) -> tuple[Any, Any, Any]:

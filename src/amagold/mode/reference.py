@@ -1,4 +1,6 @@
-"""All that the data say about the energy around one position: what control variates are taken about."""
+"""All that the data say about the energy around one position: what control variates are taken
+about.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +15,11 @@ DENSE_PARAMETERS = 4096  # up to this many the Hessian is kept whole: 64 MiB
 
 @trees.record()
 class Reference:
-    """sum_i U_i about a position, U_i = -log likelihood of example i; the prior is always evaluated as it is.
+    """sum_i U_i about a position, U_i = -log likelihood of example i; the prior is always evaluated
+    as it is.
 
-    Sums over the data are accumulated in float64: an error in the gradient would move the draws of a test that never scans the data.
+    Sums over the data are accumulated in float64: an error in the gradient would move the draws of
+    a test that never scans the data.
     """
 
     position: trees.PyTree
@@ -32,7 +36,9 @@ class Reference:
         return 1 if self.hessian is None else 2
 
     def taylor_gradient(self, away: jax.Array, order: int) -> jax.Array:
-        """The gradient of the Taylor polynomial of order 1 or 2: G, or G + H (theta - reference)."""
+        """The gradient of the Taylor polynomial of order 1 or 2: G, or G + H (theta -
+        reference).
+        """
         return self.gradient if order == 1 else self.gradient + self._known_hessian @ away
 
     def taylor_energy(self, away: jax.Array, order: int) -> jax.Array:
@@ -55,7 +61,8 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
     posterior.check(position)
     if order == 2 and trees.size(position) > DENSE_PARAMETERS:
         raise ValueError(
-            f"order must be 1 for more than {DENSE_PARAMETERS:,} parameters, got order 2 with {trees.size(position):,}: the Hessian is "
+            f"order must be 1 for more than {DENSE_PARAMETERS:,} parameters, got order 2 with "
+            f"{trees.size(position):,}: the Hessian is "
             "kept whole; use order=1"
         )
     return reference_from(position, derivatives_at(posterior, position, order))
@@ -65,7 +72,10 @@ def reference_from(position: trees.PyTree, of_data: Derivatives) -> Reference:
     """The reference from the derivatives of all data at a position."""
     _, gradient, hessian = of_data
     if not trees.is_finite((gradient, hessian)):
-        raise ValueError("center must have finite derivatives of the log likelihood, got some that are not; choose another center")
+        raise ValueError(
+            "center must have finite derivatives of the log likelihood, got some that are not; "
+            "choose another center"
+        )
     return Reference(position, gradient, hessian)
 
 
@@ -74,5 +84,8 @@ def reference_of(target: Target, center: trees.PyTree, order: int) -> Reference:
     if center is not None:
         return reference_at(target, center, order)
     if target.init is None:
-        raise ValueError("center must be given for a target without `init`: the mode is searched from there; give either")
+        raise ValueError(
+            "center must be given for a target without `init`: the mode is searched from there; "
+            "give either"
+        )
     return reference_at(target, find_mode(target, target.init).position, order)

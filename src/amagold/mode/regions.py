@@ -1,4 +1,6 @@
-"""Places of a posterior with the Gaussian that fits there, and how much of the mass is really under it."""
+"""Places of a posterior with the Gaussian that fits there, and how much of the mass is really under
+it.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -43,11 +45,17 @@ class Region(NamedTuple):
     @property
     def log_mass(self) -> float:
         """Of the Gaussian: -U + (d log 2 pi - log det H) / 2."""
-        return -self.energy + 0.5 * len(self.center) * math.log(2.0 * math.pi) + np.linalg.slogdet(self.factor)[1]
+        return (
+            -self.energy
+            + 0.5 * len(self.center) * math.log(2.0 * math.pi)
+            + np.linalg.slogdet(self.factor)[1]
+        )
 
 
 class Mass(NamedTuple):
-    """What the posterior holds under a Gaussian, by importance sampling: rarely too much, sometimes too little."""
+    """What the posterior holds under a Gaussian, by importance sampling: rarely too much, sometimes
+    too little.
+    """
 
     log_mass: float
     log_unexplained: float  # of that, where the modes' Gaussians are clearly too low
@@ -61,18 +69,34 @@ def region_at(point: Point) -> Region:
     return Region(point.position, trees.known_numbers(point.position) + step, curved.factor, lowest)
 
 
-def masses_of(target: Target, regions: list[Region], modes: list[Region], margin: float, generator: np.random.Generator) -> list[Mass]:
-    """The mass under each region, and what of it the modes do not explain: where -U is above their Gaussians by the margin."""
+def masses_of(
+    target: Target,
+    regions: list[Region],
+    modes: list[Region],
+    margin: float,
+    generator: np.random.Generator,
+) -> list[Mass]:
+    """The mass under each region, and what of it the modes do not explain: where -U is above their
+    Gaussians by the margin.
+    """
     drawn = [region.draws(generator) for region in regions]
-    each = [(region.position, row) for region, rows in zip(regions, drawn, strict=True) for row in rows]
+    each = [
+        (region.position, row) for region, rows in zip(regions, drawn, strict=True) for row in rows
+    ]
     stacked = [moved(position, row - trees.known_numbers(position)) for position, row in each]
-    energies = np.asarray(_energies(target, jax.tree.map(lambda *leaves: np.stack(leaves), *stacked)), np.float64)
+    energies = np.asarray(
+        _energies(target, jax.tree.map(lambda *leaves: np.stack(leaves), *stacked)), np.float64
+    )
     energies = np.where(np.isfinite(energies), energies, np.inf).reshape(len(regions), -1)
     found = []
     for region, rows, energy in zip(regions, drawn, energies, strict=True):
         # log w = -U - log q, with q the Gaussian, normalised
         weights = -energy - (region.log_density(rows) - region.log_mass)
-        known = np.logaddexp.reduce([mode.log_density(rows) for mode in modes], axis=0) if modes else np.full(len(rows), -np.inf)
+        known = (
+            np.logaddexp.reduce([mode.log_density(rows) for mode in modes], axis=0)
+            if modes
+            else np.full(len(rows), -np.inf)
+        )
         is_missed = -energy > known + margin
         found.append(Mass(_log_mean(weights), _log_mean(np.where(is_missed, weights, -np.inf))))
     return found
@@ -87,7 +111,11 @@ def _energies(target: Target, positions: trees.PyTree) -> jax.Array:
     """U at each of the positions; infinite outside the domain."""
 
     def energy(position: trees.PyTree) -> jax.Array:
-        value = -target.log_density(position) if isinstance(target, Density) else _summed(target, position)
+        value = (
+            -target.log_density(position)
+            if isinstance(target, Density)
+            else _summed(target, position)
+        )
         return jnp.where(target.is_inside(position), value, jnp.inf)
 
     return jax.lax.map(energy, positions)

@@ -1,8 +1,9 @@
-"""How many modes there are, as far as searches from places far apart can tell, and how much of the mass each may hold.
+"""How many modes there are, as far as searches from places far apart can tell, and how much of the
+mass each may hold.
 
-One search finds one mode, and chains that start around it agree with each other whatever lies elsewhere. So searches begin
-at wide positions, modes that differ are kept apart, and places on the way that hold mass which no mode's Gaussian explains
-are remembered: chains start there too.
+One search finds one mode, and chains that start around it agree with each other whatever lies
+elsewhere. So searches begin at wide positions, modes that differ are kept apart, and places on the
+way that hold mass which no mode's Gaussian explains are remembered: chains start there too.
 """
 
 import math
@@ -15,20 +16,34 @@ from amagold import trees
 from amagold.mode.curvature import MODEST
 from amagold.mode.newton import Descent, Point, curved_at, descend
 from amagold.mode.regions import Region, masses_of, region_at
-from amagold.mode.search import NEWTON_PARAMETERS, Mode, find_mode, mode_from, newton_descent, standing_for_all
+from amagold.mode.search import (
+    NEWTON_PARAMETERS,
+    Mode,
+    find_mode,
+    mode_from,
+    newton_descent,
+    standing_for_all,
+)
 from amagold.mode.wide import wide_positions
 from amagold.target import Posterior, Target
 
 NUM_SEARCHES, FEWEST_SEARCHES = 16, 5
-WORK = 3 * 10**8  # examples times squared parameters times passes, after which no further search is begun
+WORK = (
+    3 * 10**8
+)  # examples times squared parameters times passes, after which no further search is begun
 MOST_EXAMPLES = 2**15  # that wide searches look at
 FEWEST_EXAMPLES = 2048
 TOLERANCE, MAX_ITERATIONS = 1e-3, 40
-LONGEST = 0.5  # times the wide positions' spread: a longer step might leave the basin that it began in
+LONGEST = (
+    0.5  # times the wide positions' spread: a longer step might leave the basin that it began in
+)
 APART = 0.04  # squared distance per parameter, in posterior variances, from which on modes are two
 NEGLIGIBLE = 1e-3  # of the mass: what holds less gets no chain
 UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are too low
-MARGIN, MARGIN_PER_PARAMETER = math.log(10.0), 0.25  # in log density, that a Gaussian may be too low by
+MARGIN, MARGIN_PER_PARAMETER = (
+    math.log(10.0),
+    0.25,
+)  # in log density, that a Gaussian may be too low by
 MOST_MODES = 8
 
 
@@ -37,18 +52,25 @@ class Survey(NamedTuple):
 
     mode: Mode  # the one with most mass
     shares: list[float]  # of the mass that was found, by mode, the largest first
-    regions: list[Region]  # where chains may start: modes and other places with mass, the most important first
+    regions: list[
+        Region
+    ]  # where chains may start: modes and other places with mass, the most important first
     is_explained: bool  # whether the Gaussians at the modes account for the mass that was found
     num_searches: int
 
     @property
     def has_one_region(self) -> bool:
         """Whether one mode holds nearly all of the mass, as far as can be told."""
-        return self.mode.is_converged and self.is_explained and sum(share >= NEGLIGIBLE for share in self.shares) <= 1
+        return (
+            self.mode.is_converged
+            and self.is_explained
+            and sum(share >= NEGLIGIBLE for share in self.shares) <= 1
+        )
 
 
 def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
-    """Search for modes from `init` and from wide positions, on some of the data where there are many.
+    """Search for modes from `init` and from wide positions, on some of the data where there are
+    many.
 
     Beyond 256 parameters, and where the posterior is known to have one mode, there is one search.
     """
@@ -66,20 +88,35 @@ def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
         # each mode of some of the data is near one of all of them, or none
         polished = [descend(target, point.position, tolerance=1e-4) for point in found]
         found = [each.end for each in polished if each.is_converged]
-    modes = [region_at(point) for point in _different([first.end] * first.is_converged + found)[:MOST_MODES]]
+    modes = [
+        region_at(point)
+        for point in _different([first.end] * first.is_converged + found)[:MOST_MODES]
+    ]
     nearby = [] if few is not target else _nearby(descents)
     if few is not target and modes:
         # with so many examples each mode is as good as Gaussian
-        return _weighed(mode_from(first, init), modes, [region.log_mass for region in modes], len(descents))
+        return _weighed(
+            mode_from(first, init), modes, [region.log_mass for region in modes], len(descents)
+        )
     found_all = _weigh(target, mode_from(first, init), modes, nearby, key, len(descents))
     if found_all.mode.is_converged and found_all.is_explained:
         return found_all
     # the Gaussians at the modes say little, so some chains start from where the user would have
-    around = [_around(position) for position in (init, *wide_positions(few, init, key, NUM_SEARCHES).positions[1::2])]
+    around = [
+        _around(position)
+        for position in (init, *wide_positions(few, init, key, NUM_SEARCHES).positions[1::2])
+    ]
     return found_all._replace(regions=_in_turn(found_all.regions, around))
 
 
-def _weigh(target: Target, mode: Mode, modes: list[Region], nearby: list[Region], key: jax.Array, num_searches: int) -> Survey:
+def _weigh(
+    target: Target,
+    mode: Mode,
+    modes: list[Region],
+    nearby: list[Region],
+    key: jax.Array,
+    num_searches: int,
+) -> Survey:
     """The survey of these modes and places, each with its share of the mass."""
     if not modes + nearby:
         return Survey(mode, [], [], True, num_searches)
@@ -90,8 +127,12 @@ def _weigh(target: Target, mode: Mode, modes: list[Region], nearby: list[Region]
     total = max(mass.log_mass for mass in found)
     missed = max(mass.log_unexplained for mass in found)
     is_explained = bool(modes and missed <= math.log(UNEXPLAINED) + max(own))
-    by_importance = sorted(zip(nearby, others, strict=True), key=lambda pair: -pair[1].log_unexplained)
-    places = [region for region, mass in by_importance if mass.log_mass >= total + math.log(NEGLIGIBLE)]
+    by_importance = sorted(
+        zip(nearby, others, strict=True), key=lambda pair: -pair[1].log_unexplained
+    )
+    places = [
+        region for region, mass in by_importance if mass.log_mass >= total + math.log(NEGLIGIBLE)
+    ]
     weighed = _weighed(mode, modes, own, num_searches)
     return weighed._replace(regions=_in_turn(weighed.regions, places), is_explained=is_explained)
 
@@ -103,7 +144,9 @@ def _weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_searc
     by_mass = sorted(zip(modes, log_masses, strict=True), key=lambda pair: -pair[1])
     shares = np.exp(np.array([log_mass - by_mass[0][1] for _, log_mass in by_mass]))
     shares /= shares.sum()
-    weighty = [region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE]
+    weighty = [
+        region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE
+    ]
     best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations)
     return Survey(best, [float(share) for share in shares], weighty, True, num_searches)
 
@@ -111,7 +154,12 @@ def _weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_searc
 def _in_turn(modes: list[Region], places: list[Region]) -> list[Region]:
     """Modes and other places one after the other, so that few chains see both."""
     turns = max(len(modes), len(places))
-    return [region for turn in range(turns) for group in (modes, places) for region in group[turn : turn + 1]]
+    return [
+        region
+        for turn in range(turns)
+        for group in (modes, places)
+        for region in group[turn : turn + 1]
+    ]
 
 
 def _affordable(target: Target, size: int) -> tuple[Target, float]:
@@ -122,11 +170,18 @@ def _affordable(target: Target, size: int) -> tuple[Target, float]:
     return (target, 1.0) if target.num_examples <= 2 * most else standing_for_all(target, most)
 
 
-def _search_widely(target: Target, init: trees.PyTree, key: jax.Array, weight: float) -> list[Descent]:
+def _search_widely(
+    target: Target, init: trees.PyTree, key: jax.Array, weight: float
+) -> list[Descent]:
     """A search from `init` and from each wide position; fewer where they take long and agree."""
     wide = wide_positions(target, init, key, NUM_SEARCHES - 1)
     starts = [init, *wide.positions]
-    options = {"weight": weight, "tolerance": TOLERANCE, "max_iterations": MAX_ITERATIONS, "longest": LONGEST * wide.scales}
+    options = {
+        "weight": weight,
+        "tolerance": TOLERANCE,
+        "max_iterations": MAX_ITERATIONS,
+        "longest": LONGEST * wide.scales,
+    }
     per_pass = trees.size(init) ** 2 * (target.num_examples if isinstance(target, Posterior) else 1)
     descents: list[Descent] = []
     work, known = 0, []

@@ -1,4 +1,6 @@
-"""Positions far apart, to search for modes from: as wide as the prior where it has a width, else as wide as is usual."""
+"""Positions far apart, to search for modes from: as wide as the prior where it has a width, else as
+wide as is usual.
+"""
 
 from typing import NamedTuple
 
@@ -10,7 +12,8 @@ from amagold.mode.newton import descend, moved, point_at
 from amagold.target import Density, Posterior, Target
 
 UNKNOWN = 4.0  # times 1 + |theta|: how far a parameter may be from `init` when no prior says so
-NARROWER = 0.25  # every other position stays nearer, for posteriors that are much narrower than their prior
+# every other position stays nearer, for posteriors that are much narrower than their prior
+NARROWER = 0.25
 MAX_REDRAWS = 20  # halvings of the distance from the centre
 
 
@@ -22,7 +25,8 @@ class Wide(NamedTuple):
 
 
 def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> Wide:
-    """So many positions inside the domain; each coordinate's values are spread evenly over its distribution.
+    """So many positions inside the domain; each coordinate's values are spread evenly over its
+    distribution.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
@@ -31,7 +35,9 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
       count: how many.
     """
     center, scales = _prior_widths(target, init)
-    normals = _stratified(np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel()), count, len(scales))
+    normals = _stratified(
+        np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel()), count, len(scales)
+    )
     normals[1::2] *= NARROWER
     positions = []
     for row in normals:
@@ -47,7 +53,9 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
 
 
 def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.ndarray]:
-    """The centre and each parameter's width of the prior's Gaussian approximation; of an improper one those of `init`."""
+    """The centre and each parameter's width of the prior's Gaussian approximation; of an improper
+    one those of `init`.
+    """
     usual = UNKNOWN * (1.0 + np.abs(trees.known_numbers(init)))
     if not isinstance(target, Posterior):
         return init, usual
@@ -58,7 +66,9 @@ def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.
 
 
 def _stratified(generator: np.random.Generator, count: int, size: int) -> np.ndarray:
-    """Normal numbers, each column with one in every part of equal probability, for even and odd rows apart."""
+    """Normal numbers, each column with one in every part of equal probability, for even and odd
+    rows apart.
+    """
     from scipy.special import ndtri  # late, because it is slow to load
 
     rows = np.empty((count, size))

@@ -75,7 +75,9 @@ def median_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
     """The same by medians, which outliers do not move."""
     center = float(np.median(outcomes)) if has_intercept else 0.0
     spread = 1.4826 * float(np.median(np.abs(outcomes - center)))
-    return Location(center, spread if spread > 0 else mean_and_deviation(outcomes, has_intercept).spread)
+    return Location(
+        center, spread if spread > 0 else mean_and_deviation(outcomes, has_intercept).spread
+    )
 
 
 def _inside(share: float, num_examples: int) -> float:

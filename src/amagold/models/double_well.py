@@ -1,4 +1,6 @@
-"""The double well of the paper's Figure 1: one number, two wells of unequal depth, all moments known by quadrature."""
+"""The double well of the paper's Figure 1: one number, two wells of unequal depth, all moments
+known by quadrature.
+"""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +22,9 @@ class Moments(NamedTuple):
 
 
 def energy(theta: Any) -> Any:
-    """U(theta) = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 0.5, for a number or an array of them."""
+    """U(theta) = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 0.5, for a number or an array
+    of them.
+    """
     product = 1.0
     for root in DOUBLE_WELL_ROOTS:
         product = product * (theta - root)
@@ -52,7 +56,9 @@ def double_well_moments() -> Moments:
 
 
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights of the trapezium rule, which is as good as exact where the density has died away at both ends."""
+    """Points and weights of the trapezium rule, which is as good as exact where the density has
+    died away at both ends.
+    """
     low, high = DOUBLE_WELL_BOUNDS
     grid, spacing = np.linspace(low - 2.0, high + 2.0, 20_001, retstep=True)
     return grid, np.full_like(grid, spacing)

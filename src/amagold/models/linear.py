@@ -19,7 +19,8 @@ def linear(
     noise_scale: float | None = None,
     standardize: bool | None = None,
 ) -> Posterior:
-    """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent normal priors.
+    """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent
+    normal priors.
 
     `amagold.sample` reports a dict of `coefficients` on the scale of X and y, the intercept first,
     and `log_noise_scale`; with a known noise scale the coefficients alone.
@@ -39,5 +40,7 @@ def linear(
     sheet = sheet_of(X, intercept)
     response = numbers(y, sheet.num_rows)
     outcomes = mean_and_deviation(response, sheet.has_intercept)
-    design = noisy_design_of(sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale)
+    design = noisy_design_of(
+        sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale
+    )
     return from_design(Gaussian(), design)

@@ -1,4 +1,6 @@
-"""-log(1 + exp(-z)) and its slope, several times as fast as the general functions: they are most of a logistic regression's time."""
+"""-log(1 + exp(-z)) and its slope, several times as fast as the general functions: they are most of
+a logistic regression's time.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,9 @@ INVERSE_TANH = (1.0, 0.33333161, 0.20012298, 0.13982579, 0.14078889)
 
 @jax.custom_jvp
 def log_sigmoid(z: jax.Array) -> jax.Array:
-    """-log(1 + exp(-z)). Its slope is given, because JAX's own goes by way of the value: four exponentials and logarithms for one."""
+    """-log(1 + exp(-z)). Its slope is given, because JAX's own goes by way of the value: four
+    exponentials and logarithms for one.
+    """
     if jnp.result_type(z) != jnp.float32:
         return jax.nn.log_sigmoid(z)
     # min(z, 0) - log(1 + e) with e = exp(-|z|) <= 1
@@ -23,7 +27,9 @@ def _slope(places: tuple[jax.Array], moves: tuple[jax.Array]) -> tuple[jax.Array
 
 
 def _log_of_one_and(e: jax.Array) -> jax.Array:
-    """log(1 + e) for 0 <= e <= 1, to float32's precision for small e too; nothing but products and a division."""
+    """log(1 + e) for 0 <= e <= 1, to float32's precision for small e too; nothing but products and
+    a division.
+    """
     # log(1 + e) = 2 atanh(s), s = e / (2 + e)
     s = e / (2.0 + e)
     square = s * s

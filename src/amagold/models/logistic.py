@@ -25,9 +25,13 @@ class Example(NamedTuple):
 
 
 def lower_curvature(z: jax.Array, example: Example) -> jax.Array:
-    """tanh(z / 2) / (2 z), of the parabola below log p that touches it at z (Jaakkola and Jordan); 1/4 at zero."""
+    """tanh(z / 2) / (2 z), of the parabola below log p that touches it at z (Jaakkola and Jordan);
+    1/4 at zero.
+    """
     is_far = jnp.abs(z) > 1e-2
-    return jnp.where(is_far, 0.5 * jnp.tanh(0.5 * z) / jnp.where(is_far, z, 1.0), 0.25 - z**2 / 48.0)
+    return jnp.where(
+        is_far, 0.5 * jnp.tanh(0.5 * z) / jnp.where(is_far, z, 1.0), 0.25 - z**2 / 48.0
+    )
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,25 @@ class Logistic:
         return log_sigmoid(example.sign * z)
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
-        """With p = 1 / (1 + exp(-y z)): 1 - p < 1, p (1 - p) <= 1/4, and p (1 - p) |1 - 2p| <= 1 / (6 sqrt 3), at p = 1/2 +- 1/sqrt 12."""
-        return LinearBounds(predictor, self, (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)), lower_curvature=lower_curvature, upper_curvature=0.0)
+        """With p = 1 / (1 + exp(-y z)): 1 - p < 1, p (1 - p) <= 1/4, and p (1 - p) |1 - 2p| <= 1 /
+        (6 sqrt 3), at p = 1/2 +- 1/sqrt 12.
+        """
+        return LinearBounds(
+            predictor,
+            self,
+            (1.0, 0.25, 1.0 / (6.0 * 3.0**0.5)),
+            lower_curvature=lower_curvature,
+            upper_curvature=0.0,
+        )
 
 
 def logistic(
-    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    standardize: bool | None = None,
 ) -> Posterior:
     """The posterior of a logistic regression with independent normal priors.
 
@@ -67,4 +84,6 @@ def logistic(
     signs = two_classes(y, sheet.num_rows)
     center = log_odds(float(np.mean(signs > 0)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
-    return regression(Logistic(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform)
+    return regression(
+        Logistic(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform
+    )

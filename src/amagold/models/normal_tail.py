@@ -1,4 +1,5 @@
-"""log Phi with three derivatives that keep their precision in the far tail, where automatic ones lose all of it.
+"""log Phi with three derivatives that keep their precision in the far tail, where automatic ones
+lose all of it.
 
 | symbol | meaning | far below zero, x = -t |
 |---|---|---|
@@ -6,8 +7,8 @@
 | delta = t + m | the second derivative is -m delta | 1 / (x + epsilon) |
 | epsilon, zeta | continued fraction | 2 / (x + zeta), 3 / (x + 4 / (x + ...)) |
 
-The third derivative m (delta (delta + m) - 1) cancels to nothing there, and is m delta^2 epsilon (zeta - epsilon) instead: no differences
-of nearly equal numbers.
+The third derivative m (delta (delta + m) - 1) cancels to nothing there, and is m delta^2 epsilon
+(zeta - epsilon) instead: no differences of nearly equal numbers.
 """
 
 import math
@@ -47,7 +48,9 @@ def _slope(t: jax.Array) -> jax.Array:
     """m."""
     near = jnp.maximum(t, TAIL)
     outside = _outside(near)
-    ratio = jnp.exp(-0.5 * near * near - LOG_ROOT_TWO_PI) / jnp.where(near > 0, 1.0 - outside, outside)
+    ratio = jnp.exp(-0.5 * near * near - LOG_ROOT_TWO_PI) / jnp.where(
+        near > 0, 1.0 - outside, outside
+    )
     return jnp.where(t < TAIL, _fraction(-jnp.minimum(t, TAIL)).slope, ratio)
 
 
@@ -55,7 +58,9 @@ def _slope(t: jax.Array) -> jax.Array:
 def _curvature(t: jax.Array) -> jax.Array:
     """-m delta."""
     fraction, slope = _fraction(-jnp.minimum(t, TAIL)), _slope(jnp.maximum(t, TAIL))
-    return -jnp.where(t < TAIL, fraction.slope * fraction.delta, slope * (jnp.maximum(t, TAIL) + slope))
+    return -jnp.where(
+        t < TAIL, fraction.slope * fraction.delta, slope * (jnp.maximum(t, TAIL) + slope)
+    )
 
 
 def _third(t: jax.Array) -> jax.Array:
@@ -63,7 +68,9 @@ def _third(t: jax.Array) -> jax.Array:
     near = jnp.maximum(t, TAIL)
     slope, fraction = _slope(near), _fraction(-jnp.minimum(t, TAIL))
     delta = near + slope
-    tail = fraction.slope * fraction.delta**2 * fraction.epsilon * (fraction.zeta - fraction.epsilon)
+    tail = (
+        fraction.slope * fraction.delta**2 * fraction.epsilon * (fraction.zeta - fraction.epsilon)
+    )
     return jnp.where(t < TAIL, tail, slope * (delta * (delta + slope) - 1.0))
 
 

@@ -36,13 +36,17 @@ def expm1(d: jax.Array) -> jax.Array:
 
 
 @expm1.defjvp
-def _expm1_slope(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _expm1_slope(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     return expm1(*primals), jnp.exp(*primals) * tangents[0]
 
 
 @dataclass(frozen=True)
 class Poisson:
-    """log p(y | z) = y z - exp(z), less its largest value y log y - y: large counts would lose the small end in float32."""
+    """log p(y | z) = y z - exp(z), less its largest value y log y - y: large counts would lose the
+    small end in float32.
+    """
 
     def __call__(self, z: jax.Array, example: Example) -> jax.Array:
         count = example.events
@@ -51,12 +55,21 @@ class Poisson:
         return jnp.where(count > 0, count * (above - expm1(above)), -jnp.exp(z))
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
-        """The second and third derivatives are exp(z) <= exp(z_ref) exp(|z - z_ref|); the slope exp(z) - y has no such bound."""
-        return LinearBounds(predictor, self, (math.inf, 1.0, 1.0), scale=rate, growth=1.0, upper_curvature=0.0)
+        """The second and third derivatives are exp(z) <= exp(z_ref) exp(|z - z_ref|); the slope
+        exp(z) - y has no such bound.
+        """
+        return LinearBounds(
+            predictor, self, (math.inf, 1.0, 1.0), scale=rate, growth=1.0, upper_curvature=0.0
+        )
 
 
 def poisson(
-    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    standardize: bool | None = None,
 ) -> Posterior:
     """The posterior of a Poisson regression, E[y] = exp(x . theta), with independent normal priors.
 
@@ -74,4 +87,6 @@ def poisson(
     events = counts(y, sheet.num_rows)
     center = log_rate(float(events.mean(dtype=np.float64)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
-    return regression(Poisson(), Example(design.predictors, jnp.asarray(events)), design.prior, design.transform)
+    return regression(
+        Poisson(), Example(design.predictors, jnp.asarray(events)), design.prior, design.transform
+    )

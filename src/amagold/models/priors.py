@@ -25,7 +25,8 @@ class Normal:
 
 @trees.record(static=("words",))
 class CoefficientPrior:
-    """Independent normals on the coefficients of a regression, up to a constant, with one row of the position for each.
+    """Independent normals on the coefficients of a regression, up to a constant, with one row of
+    the position for each.
 
     The first may stand for an intercept elsewhere than at zero: offsets_j of every other
     coefficient are added to it before.
@@ -44,12 +45,16 @@ class CoefficientPrior:
         if self.offsets is not None:
             first = position[0] + jnp.sum(_column(self.offsets, position) * position[1:], axis=0)
             position = jnp.concatenate([first[None], position[1:]])
-        return -0.5 * jnp.sum(((position - _column(self.center, position)) / _column(self.scale, position)) ** 2)
+        return -0.5 * jnp.sum(
+            ((position - _column(self.center, position)) / _column(self.scale, position)) ** 2
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """The prior in words."""
         # not str.format: the words may come from a stranger's store
-        figures = {str(number): f"{figure:.4g}" for number, figure in enumerate(np.asarray(self.figures))}
+        figures = {
+            str(number): f"{figure:.4g}" for number, figure in enumerate(np.asarray(self.figures))
+        }
         return (PLACE.sub(lambda place: figures.get(place[1], place[0]), self.words),)
 
 

@@ -26,14 +26,22 @@ class Probit:
         return log_normal_cdf(example.sign * z)
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
-        """The slope grows like |z| in the wrong tail; the second derivative nears -1 there, the third is at most 0.295719, near y z = 1."""
+        """The slope grows like |z| in the wrong tail; the second derivative nears -1 there, the
+        third is at most 0.295719, near y z = 1.
+        """
         return LinearBounds(predictor, self, (math.inf, 1.0, 0.29572), upper_curvature=0.0)
 
 
 def probit(
-    X: ArrayLike, y: ArrayLike, prior_scale: float | None = None, intercept: bool = True, *, standardize: bool | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    standardize: bool | None = None,
 ) -> Posterior:
-    """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent normal priors.
+    """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent normal
+    priors.
 
     Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default
       prior of the intercept is about the probit of the mean of y.
@@ -42,4 +50,6 @@ def probit(
     signs = two_classes(y, sheet.num_rows)
     center = normal_quantile(float(np.mean(signs > 0)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
-    return regression(Probit(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform)
+    return regression(
+        Probit(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform
+    )

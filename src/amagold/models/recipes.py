@@ -1,4 +1,6 @@
-"""How to build a ready-made model again from a few settings and its arrays, so that a stored run can go on without the user's code."""
+"""How to build a ready-made model again from a few settings and its arrays, so that a stored run
+can go on without the user's code.
+"""
 
 import dataclasses
 from typing import Any
@@ -23,7 +25,12 @@ from amagold.target import Density, Posterior, Target
 
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
 OUTCOMES = {"logistic": Logistic, "probit": Probit, "softmax": Softmax, "poisson": Poisson}
-EXAMPLES = {"logistic": SignExample, "probit": SignExample, "softmax": LabelExample, "poisson": CountExample}
+EXAMPLES = {
+    "logistic": SignExample,
+    "probit": SignExample,
+    "softmax": LabelExample,
+    "poisson": CountExample,
+}
 SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
 DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
 
@@ -41,7 +48,10 @@ def recipe_of(target: Target) -> Recipe | None:
     arrays = {f"{DATA}{name}": np.asarray(values) for name, values in target.data._asdict().items()}
     prior = target.log_prior
     if isinstance(prior, NoisePrior):
-        arrays |= {f"{NOISE}{name}": np.asarray(getattr(prior, name)) for name in ("log_center", "log_scale")}
+        arrays |= {
+            f"{NOISE}{name}": np.asarray(getattr(prior, name))
+            for name in ("log_center", "log_scale")
+        }
         prior = prior.coefficients
     return settings, arrays | _arrays(PRIOR, prior) | _arrays(TRANSFORM, target.transform)
 
@@ -52,18 +62,31 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     if name == "double_well":
         return double_well()
     if name not in OUTCOMES and name not in SHAPES:
-        raise ValueError(f"the run's model must be one of this library's, got {name!r}; name your own with --target")
+        raise ValueError(
+            f"the run's model must be one of this library's, got {name!r}; name your own with "
+            "--target"
+        )
     strangers = [array for array in arrays if not array.startswith((DATA, PRIOR, NOISE, TRANSFORM))]
     if strangers or not isinstance(settings["prior"], str):
-        raise ValueError("its arrays or the words of its prior are not those of a model of this library")
-    prior = CoefficientPrior(**{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"]))  # pyright: ignore
+        raise ValueError(
+            "its arrays or the words of its prior are not those of a model of this library"
+        )
+    prior = CoefficientPrior(
+        **{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"])
+    )  # pyright: ignore
     of_transform = _of(TRANSFORM, arrays)
-    transform = UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax") if of_transform else None  # pyright: ignore
+    transform = (
+        UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax")
+        if of_transform
+        else None
+    )  # pyright: ignore
     if name in SHAPES:
         noise = _of(NOISE, arrays)
         whole = NoisePrior(prior, **noise) if noise else prior
         data = residuals.Example(**_of(DATA, arrays))
-        return residuals.noisy_regression(SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"])
+        return residuals.noisy_regression(
+            SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"]
+        )
     outcome = OUTCOMES[name](**settings.get("outcome", {}))
     num_classes = settings.get("outcome", {}).get("num_classes")
     return regression(outcome, EXAMPLES[name](**_of(DATA, arrays)), prior, transform, num_classes)
@@ -76,7 +99,11 @@ def _settings(target: Posterior) -> dict[str, Any] | None:
         prior, bounds, settings = prior.coefficients, None, _of_shape(likelihood.shape, None)
     elif isinstance(likelihood, Likelihood):
         outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
-        settings = _of_shape(outcome.shape, outcome.noise_scale) if isinstance(outcome, residuals.Noise) else _of_outcome(outcome)
+        settings = (
+            _of_shape(outcome.shape, outcome.noise_scale)
+            if isinstance(outcome, residuals.Noise)
+            else _of_outcome(outcome)
+        )
     else:
         return None
     if settings is None or not isinstance(prior, CoefficientPrior) or target.bounds != bounds:
@@ -89,7 +116,11 @@ def _settings(target: Posterior) -> dict[str, Any] | None:
 
 def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:
     name = _name(SHAPES, shape)
-    return None if name is None else {"model": name, "shape": dataclasses.asdict(shape), "noise_scale": noise_scale}
+    return (
+        None
+        if name is None
+        else {"model": name, "shape": dataclasses.asdict(shape), "noise_scale": noise_scale}
+    )
 
 
 def _of_outcome(outcome: Any) -> dict[str, Any] | None:
@@ -109,8 +140,16 @@ def _arrays(whose: str, record: Any) -> dict[str, np.ndarray]:
     if record is None:
         return {}
     values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    return {f"{whose}{name}": np.asarray(value) for name, value in values.items() if hasattr(value, "shape")}
+    return {
+        f"{whose}{name}": np.asarray(value)
+        for name, value in values.items()
+        if hasattr(value, "shape")
+    }
 
 
 def _of(whose: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {name.removeprefix(whose): jnp.asarray(values) for name, values in arrays.items() if name.startswith(whose)}
+    return {
+        name.removeprefix(whose): jnp.asarray(values)
+        for name, values in arrays.items()
+        if name.startswith(whose)
+    }

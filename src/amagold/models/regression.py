@@ -23,9 +23,13 @@ class Outcome(Protocol):
 
 @dataclass(frozen=True)
 class Predictor:
-    """z = x . theta, one number for each column of the position. Equal settings make equal predictors, so nothing compiles again."""
+    """z = x . theta, one number for each column of the position. Equal settings make equal
+    predictors, so nothing compiles again.
+    """
 
-    is_contrast: bool = False  # subtract the mean over the columns, where only their differences matter
+    is_contrast: bool = (
+        False  # subtract the mean over the columns, where only their differences matter
+    )
 
     def __call__(self, position: jax.Array, example: Any) -> jax.Array:
         # only the last line touches the example, so that the rest is done once for all of them
@@ -43,7 +47,9 @@ class Likelihood:
 
     @property
     def composition(self) -> tuple[Any, Any]:
-        """The predictor and the outcome, of which it is nothing but the composition: bounds of these two need no comparison."""
+        """The predictor and the outcome, of which it is nothing but the composition: bounds of
+        these two need no comparison.
+        """
         return self.predictor, self.outcome
 
     def __call__(self, position: trees.PyTree, example: Any) -> jax.Array:
@@ -51,11 +57,19 @@ class Likelihood:
 
 
 def regression(
-    outcome: Outcome, data: Any, prior: CoefficientPrior, transform: UserScale | None, num_classes: int | None = None
+    outcome: Outcome,
+    data: Any,
+    prior: CoefficientPrior,
+    transform: UserScale | None,
+    num_classes: int | None = None,
 ) -> Posterior:
-    """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per class."""
+    """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
+    class.
+    """
     predictor = Predictor(is_contrast=num_classes is not None)
     width = data.predictors.shape[1]
     init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     bounds = outcome.bounds(predictor)
-    return Posterior(Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform)
+    return Posterior(
+        Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform
+    )

@@ -56,12 +56,20 @@ class Noise:
         first, second, third = self.shape.derivatives
         scale = self.noise_scale
         derivatives = first / scale, second / scale**2, third / scale**3
-        return LinearBounds(predictor, self, derivatives, lower_curvature=LowerCurvature(self), upper_curvature=self.shape.bend / scale**2)
+        return LinearBounds(
+            predictor,
+            self,
+            derivatives,
+            lower_curvature=LowerCurvature(self),
+            upper_curvature=self.shape.bend / scale**2,
+        )
 
 
 @dataclass(frozen=True)
 class LowerCurvature:
-    """Of the parabola below log p(y | z) that touches it at z, for shapes that are convex in u^2: -shape'(u) / (u s^2)."""
+    """Of the parabola below log p(y | z) that touches it at z, for shapes that are convex in u^2:
+    -shape'(u) / (u s^2).
+    """
 
     noise: Noise
 
@@ -84,13 +92,22 @@ class UnknownNoise:
 
 
 def noisy_regression(
-    shape: Shape, data: Any, prior: CoefficientPrior | NoisePrior, transform: UserScale | None, noise_scale: float | None
+    shape: Shape,
+    data: Any,
+    prior: CoefficientPrior | NoisePrior,
+    transform: UserScale | None,
+    noise_scale: float | None,
 ) -> Posterior:
-    """The posterior of the coefficients; without a noise scale that of a dict of them and `log_noise_scale`, which has no bounds."""
+    """The posterior of the coefficients; without a noise scale that of a dict of them and
+    `log_noise_scale`, which has no bounds.
+    """
     if isinstance(prior, CoefficientPrior):
         assert noise_scale is not None
         return regression(Noise(shape, noise_scale), data, prior, transform)
-    init = {"coefficients": np.zeros(data.predictors.shape[1], np.float32), "log_noise_scale": np.float32(0.0)}
+    init = {
+        "coefficients": np.zeros(data.predictors.shape[1], np.float32),
+        "log_noise_scale": np.float32(0.0),
+    }
     return Posterior(UnknownNoise(Predictor(), shape), prior, data, init=init, transform=transform)
 
 
@@ -137,4 +154,8 @@ class StudentT:
     def derivatives(self) -> tuple[float, float, float]:
         """Largest at u = sqrt nu, at 0, and at u = sqrt nu tan(pi / 8)."""
         nu = self.degrees_of_freedom
-        return (nu + 1.0) / (2.0 * nu**0.5), (nu + 1.0) / nu, (nu + 1.0) * (3.0 + 2.0 * 2.0**0.5) / (4.0 * nu**1.5)
+        return (
+            (nu + 1.0) / (2.0 * nu**0.5),
+            (nu + 1.0) / nu,
+            (nu + 1.0) * (3.0 + 2.0 * 2.0**0.5) / (4.0 * nu**1.5),
+        )

@@ -20,7 +20,8 @@ def robust(
     degrees_of_freedom: float = 4.0,
     standardize: bool | None = None,
 ) -> Posterior:
-    """The posterior of a linear regression with noise_scale times Student-t noise and independent normal priors.
+    """The posterior of a linear regression with noise_scale times Student-t noise and independent
+    normal priors.
 
     What is reported is as for `models.linear`. The posterior may have several modes when outliers
     agree with each other.
@@ -41,5 +42,7 @@ def robust(
     sheet = sheet_of(X, intercept)
     response = numbers(y, sheet.num_rows)
     outcomes = median_and_deviation(response, sheet.has_intercept)
-    design = noisy_design_of(sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale)
+    design = noisy_design_of(
+        sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale
+    )
     return from_design(StudentT(float(degrees_of_freedom)), design)

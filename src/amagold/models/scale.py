@@ -12,14 +12,17 @@ from amagold import trees
 
 @trees.record(static=("is_matrix",))
 class UserScale:
-    """u belongs to x~ = (x - center) / scale and y~ = (y - response_center) / response_scale; theta to x and y.
+    """u belongs to x~ = (x - center) / scale and y~ = (y - response_center) / response_scale; theta
+    to x and y.
 
     theta_j = response_scale u_j / scale_j, and theta_0 = response_center + response_scale u_0 -
     sum_j center_j theta_j. Draws are reported in float64: an intercept far from zero would lose its
     differences in float32.
     """
 
-    centers: jax.Array | None  # None without an intercept: predictors and outcomes are then only scaled
+    centers: (
+        jax.Array | None
+    )  # None without an intercept: predictors and outcomes are then only scaled
     scales: jax.Array
     response_center: jax.Array
     response_scale: jax.Array
@@ -30,8 +33,13 @@ class UserScale:
         if isinstance(position, dict):
             here, (scale,) = _module(position["log_noise_scale"], self.response_scale)
             log_noise_scale = here.asarray(position["log_noise_scale"]) + here.log(scale)
-            return {"coefficients": self(position["coefficients"]), "log_noise_scale": log_noise_scale}
-        here, (scales, center, scale) = _module(position, self.scales, self.response_center, self.response_scale)
+            return {
+                "coefficients": self(position["coefficients"]),
+                "log_noise_scale": log_noise_scale,
+            }
+        here, (scales, center, scale) = _module(
+            position, self.scales, self.response_center, self.response_scale
+        )
         rows = here.moveaxis(position, self._axis, 0)
         if self.centers is None:
             return here.moveaxis(scale * rows / _column(scales, rows), 0, self._axis)
@@ -45,8 +53,13 @@ class UserScale:
         if isinstance(reported, dict):
             here, (scale,) = _module(reported["log_noise_scale"], self.response_scale)
             log_noise_scale = here.asarray(reported["log_noise_scale"]) - here.log(scale)
-            return {"coefficients": self.inverse(reported["coefficients"]), "log_noise_scale": log_noise_scale}
-        here, (scales, center, scale) = _module(reported, self.scales, self.response_center, self.response_scale)
+            return {
+                "coefficients": self.inverse(reported["coefficients"]),
+                "log_noise_scale": log_noise_scale,
+            }
+        here, (scales, center, scale) = _module(
+            reported, self.scales, self.response_center, self.response_scale
+        )
         rows = here.moveaxis(reported, self._axis, 0)
         if self.centers is None:
             return here.moveaxis(rows * _column(scales, rows) / scale, 0, self._axis)

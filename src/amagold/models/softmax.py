@@ -33,7 +33,8 @@ class Softmax:
         return jax.nn.log_softmax(z)[example.label]
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
-        """Derivatives along unit vectors u are cumulants of the number u_k, k drawn with the class probabilities p.
+        """Derivatives along unit vectors u are cumulants of the number u_k, k drawn with the class
+        probabilities p.
 
         The first is E[u_k] - u_y, the second the variance, the third the third central moment. The
         numbers of a unit vector lie within an interval of length r <= sqrt 2, so the first is at
@@ -76,4 +77,10 @@ def softmax(
     sheet = sheet_of(X, intercept)
     labels, found = classes(y, sheet.num_rows, num_classes)
     design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
-    return regression(Softmax(found), Example(design.predictors, jnp.asarray(labels)), design.prior, design.transform, found)
+    return regression(
+        Softmax(found),
+        Example(design.predictors, jnp.asarray(labels)),
+        design.prior,
+        design.transform,
+        found,
+    )

@@ -1,4 +1,6 @@
-"""The paper's Figure 3: how fast AMAGOLD and L2MC converge on Dist1, and what the noise costs by four measures."""
+"""The paper's Figure 3: how fast AMAGOLD and L2MC converge on Dist1, and what the noise costs by
+four measures.
+"""
 
 from typing import Any, NamedTuple
 
@@ -42,9 +44,26 @@ def compute(settings: Settings, work: Work) -> Numbers:
 
 def _part(method: str, iterations: list[int], settings: Settings, work: Work) -> dict[str, Any]:
     def run() -> dict[str, Any]:
-        return growing_kl(method, PROBLEM, STEP_SIZE, work.key(method), settings.num_chains, iterations, settings.segment)
+        return growing_kl(
+            method,
+            PROBLEM,
+            STEP_SIZE,
+            work.key(method),
+            settings.num_chains,
+            iterations,
+            settings.segment,
+        )
 
-    return work.part(method, {**settings._asdict(), "step_size": STEP_SIZE, "iterations": iterations, **described(PROBLEM)}, run)
+    return work.part(
+        method,
+        {
+            **settings._asdict(),
+            "step_size": STEP_SIZE,
+            "iterations": iterations,
+            **described(PROBLEM),
+        },
+        run,
+    )
 
 
 class Cost(NamedTuple):
@@ -57,36 +76,58 @@ class Cost(NamedTuple):
 
 
 def cost_of(numbers: Numbers, method: str) -> Cost:
-    iterations, found, full = numbers["iterations"], numbers["methods"][method], numbers["methods"]["L2MC"]
+    iterations, found, full = (
+        numbers["iterations"],
+        numbers["methods"][method],
+        numbers["methods"]["L2MC"],
+    )
     quarter = int(np.searchsorted(iterations, numbers["num_samples"] / 4))
     level = float(np.mean(full["kl"][quarter]))
     slow_down = reached(iterations, found["kl"], level) / iterations[quarter]
-    return Cost(slow_down, found["acceptance"] / full["acceptance"], rate_of(iterations, found["kl"]), rate_of(iterations, full["kl"]))
+    return Cost(
+        slow_down,
+        found["acceptance"] / full["acceptance"],
+        rate_of(iterations, found["kl"]),
+        rate_of(iterations, full["kl"]),
+    )
 
 
 def rate_of(iterations: list[int], divergences: list[list[float]]) -> float:
-    """The slope of log KL over log n from a tenth of the draws on: -1 when the error is Monte Carlo error, 0 when it is bias."""
+    """The slope of log KL over log n from a tenth of the draws on: -1 when the error is Monte Carlo
+    error, 0 when it is bias.
+    """
     late = np.array(iterations) >= iterations[-1] / 10
-    return float(np.polyfit(np.log(np.array(iterations)[late]), np.log(np.mean(divergences, axis=1))[late], 1)[0])
+    return float(
+        np.polyfit(
+            np.log(np.array(iterations)[late]), np.log(np.mean(divergences, axis=1))[late], 1
+        )[0]
+    )
 
 
 def checks(numbers: Numbers) -> list[Check]:
     cost = cost_of(numbers, "AMAGOLD")
     return [
         Check(
-            "AMAGOLD's draws to reach the KL that L2MC has after a quarter of its draws, over L2MC's; at most twice what the ratio of "
+            "AMAGOLD's draws to reach the KL that L2MC has after a quarter of its draws, over "
+            "L2MC's; at most twice what the ratio of "
             "acceptances suggests",
             cost.slow_down,
             "<=",
             2.0 / cost.acceptance_ratio,
         ),
         Check(
-            "exponent with which AMAGOLD's KL falls over the last tenfold of draws, less L2MC's (-1 each for exact draws, 0 for a bias)",
+            "exponent with which AMAGOLD's KL falls over the last tenfold of draws, less L2MC's "
+            "(-1 each for exact draws, 0 for a bias)",
             cost.rate - cost.full_rate,
             "<=",
             0.2,
         ),
-        Check("one over AMAGOLD's slow-down, beside the paper's bound on it", 1.0 / cost.slow_down, ">=", numbers["bound"]["gap_ratio"]),
+        Check(
+            "one over AMAGOLD's slow-down, beside the paper's bound on it",
+            1.0 / cost.slow_down,
+            ">=",
+            numbers["bound"]["gap_ratio"],
+        ),
     ]
 
 
@@ -99,10 +140,22 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
 def tables(numbers: Numbers) -> list[Table]:
     cost = cost_of(numbers, "AMAGOLD")
     ours = [
-        ("draws to the same KL: L2MC's over AMAGOLD's, measured", f"{1.0 / cost.slow_down:.3f}", ""),
+        (
+            "draws to the same KL: L2MC's over AMAGOLD's, measured",
+            f"{1.0 / cost.slow_down:.3f}",
+            "",
+        ),
         ("acceptances: AMAGOLD's over L2MC's, measured", f"{cost.acceptance_ratio:.3f}", ""),
-        ("AMAGOLD's acceptance, predicted before any run", f"{numbers['predicted_acceptance']:.3f}", ""),
-        ("the paper's bound on the ratio of gaps (Theorem 2)", f"{numbers['bound']['gap_ratio']:.2g}", f"about {PUBLISHED_FACTOR:g}"),
+        (
+            "AMAGOLD's acceptance, predicted before any run",
+            f"{numbers['predicted_acceptance']:.3f}",
+            "",
+        ),
+        (
+            "the paper's bound on the ratio of gaps (Theorem 2)",
+            f"{numbers['bound']['gap_ratio']:.2g}",
+            f"about {PUBLISHED_FACTOR:g}",
+        ),
         ("KL ~ n^rate, AMAGOLD's rate", f"{cost.rate:.2f}", "the same as L2MC's"),
         ("KL ~ n^rate, L2MC's rate", f"{cost.full_rate:.2f}", ""),
         ("KL ~ n^rate, SGHMC's rate", f"{cost_of(numbers, 'SGHMC').rate:.2f}", ""),
@@ -110,22 +163,39 @@ def tables(numbers: Numbers) -> list[Table]:
     rows = []
     for at, count in enumerate(numbers["iterations"]):
         if at % 4 == 0:
-            rows.append((f"{count:,}", *(f"{np.mean(numbers['methods'][method]['kl'][at]):.5f}" for method in METHODS)))
+            rows.append(
+                (
+                    f"{count:,}",
+                    *(f"{np.mean(numbers['methods'][method]['kl'][at]):.5f}" for method in METHODS),
+                )
+            )
     return [
-        Table("What gradient noise costs on Dist1 at step size 0.15", ("quantity", "here", "in the paper"), ours),
-        Table(f"Mean KL of a chain's first draws, over {numbers['num_chains']} chains", ("draws", *METHODS), rows),
+        Table(
+            "What gradient noise costs on Dist1 at step size 0.15",
+            ("quantity", "here", "in the paper"),
+            ours,
+        ),
+        Table(
+            f"Mean KL of a chain's first draws, over {numbers['num_chains']} chains",
+            ("draws", *METHODS),
+            rows,
+        ),
     ]
 
 
 ITEM = Item(
     name="convergence",
     title="Figure 3: convergence of AMAGOLD and L2MC on Dist1",
-    claim="AMAGOLD converges at the same rate as full-batch L2MC, slower by no more than a constant factor.",
+    claim="AMAGOLD converges at the same rate as full-batch L2MC, slower by no more than a "
+    "constant factor.",
     choices=(
-        "KL of the first n draws of one chain from 0, nothing dropped, mean over many chains; computed as for Figure 2. The paper shows "
+        "KL of the first n draws of one chain from 0, nothing dropped, mean over many chains; "
+        "computed as for Figure 2. The paper shows "
         "one curve per method; how many draws it has is not in the text.",
-        "The paper's constant factor slow-down of about 10^-3 is the value of Theorem 2's bound at these settings, not a measured one.",
-        "SGHMC is not in the paper's figure; it is run here because the checks must fail with its draws.",
+        "The paper's constant factor slow-down of about 10^-3 is the value of Theorem 2's bound "
+        "at these settings, not a measured one.",
+        "SGHMC is not in the paper's figure; it is run here because the checks must fail with its "
+        "draws.",
         "The authors' code has nothing on this figure.",
     ),
     settings={

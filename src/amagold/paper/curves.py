@@ -1,4 +1,6 @@
-"""Curves of a divergence for several methods: a line for the mean, a band for the spread, the name at its end."""
+"""Curves of a divergence for several methods: a line for the mean, a band for the spread, the name
+at its end.
+"""
 
 from collections.abc import Sequence
 
@@ -36,21 +38,49 @@ def framed(axes: Axes, across: str, title: str = "", up: str = "symmetric KL div
         axes.set_title(title, fontsize=12, color=INK, loc="left", pad=8)
 
 
-def curve(axes: Axes, across: Values, line: Values, low: Values, high: Values, method: str, markers: bool = True) -> None:
+def curve(
+    axes: Axes,
+    across: Values,
+    line: Values,
+    low: Values,
+    high: Values,
+    method: str,
+    markers: bool = True,
+) -> None:
     """A line in the method's colour within a band."""
     colour = COLOURS[method]
     axes.fill_between(across, low, high, color=colour, alpha=0.18, linewidth=0)
     marker = MARKERS[method] if markers else ""
-    axes.plot(across, line, color=colour, linewidth=2.0, linestyle=LINES[method], marker=marker, markersize=5.5)
+    axes.plot(
+        across,
+        line,
+        color=colour,
+        linewidth=2.0,
+        linestyle=LINES[method],
+        marker=marker,
+        markersize=5.5,
+    )
 
 
-def curve_of_means(axes: Axes, across: Values, values: Sequence[Sequence[float]], method: str, markers: bool = True) -> None:
+def curve_of_means(
+    axes: Axes, across: Values, values: Sequence[Sequence[float]], method: str, markers: bool = True
+) -> None:
     """The mean of the values at each place, and a band from the lowest to the highest of them."""
-    curve(axes, across, np.mean(values, axis=1), np.min(values, axis=1), np.max(values, axis=1), method, markers)
+    curve(
+        axes,
+        across,
+        np.mean(values, axis=1),
+        np.min(values, axis=1),
+        np.max(values, axis=1),
+        method,
+        markers,
+    )
 
 
 def name_ends(axes: Axes, ends: dict[str, float], least: float = 0.075) -> None:
-    """The methods' names right of their curves' ends, moved apart where they would touch; `least` is a part of the height."""
+    """The methods' names right of their curves' ends, moved apart where they would touch; `least`
+    is a part of the height.
+    """
     low, high = np.log(axes.get_ylim())
     order = sorted(ends, key=lambda method: ends[method])
     heights = [float((np.log(ends[method]) - low) / (high - low)) for method in order]
@@ -61,4 +91,13 @@ def name_ends(axes: Axes, ends: dict[str, float], least: float = 0.075) -> None:
                 heights[at] -= short / 2
                 heights[at + 1] += short / 2
     for method, height in zip(order, heights, strict=True):
-        axes.text(1.02, height, method, transform=axes.transAxes, color=COLOURS[method], fontsize=11, fontweight="bold", va="center")
+        axes.text(
+            1.02,
+            height,
+            method,
+            transform=axes.transAxes,
+            color=COLOURS[method],
+            fontsize=11,
+            fontweight="bold",
+            va="center",
+        )

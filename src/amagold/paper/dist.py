@@ -26,13 +26,20 @@ def compute(settings: Settings, work: Work) -> Numbers:
     methods: dict[str, dict[str, Any]] = {method: {} for method in METHODS}
     for problem in PROBLEMS:
         for method in METHODS:
-            parts = [_part(problem, method, step_size, settings, work) for step_size in settings.step_sizes]
-            found = {name: [part[name] for part in parts] for name in ("kl", "group_kl", "acceptance")}
+            parts = [
+                _part(problem, method, step_size, settings, work)
+                for step_size in settings.step_sizes
+            ]
+            found = {
+                name: [part[name] for part in parts] for name in ("kl", "group_kl", "acceptance")
+            }
             methods[method][problem] = found | {"counts": parts[-1]["counts"]}
     return {**settings._asdict(), "methods": methods}
 
 
-def _part(problem: str, method: str, step_size: float, settings: Settings, work: Work) -> dict[str, Any]:
+def _part(
+    problem: str, method: str, step_size: float, settings: Settings, work: Work
+) -> dict[str, Any]:
     name = f"{problem}-{method}-{step_size:g}"
     sizes = {word: value for word, value in settings._asdict().items() if word != "step_sizes"}
 
@@ -40,7 +47,9 @@ def _part(problem: str, method: str, step_size: float, settings: Settings, work:
         cells = cells_for(problem)
         chains = settings.num_groups * settings.num_chains
         limits = (settings.num_samples, settings.num_burn_in, settings.segment)
-        drawn = count_draws(make_sampler(method, problem, step_size), problem, work.key(name), chains, *limits)
+        drawn = count_draws(
+            make_sampler(method, problem, step_size), problem, work.key(name), chains, *limits
+        )
         groups = drawn.counts.reshape(settings.num_groups, settings.num_chains, -1).sum(axis=1)
         counts = groups.sum(axis=0)
         return {
@@ -59,7 +68,9 @@ def kl_of(numbers: Numbers, method: str, problem: str) -> np.ndarray:
 
 
 def error_of(numbers: Numbers, method: str, problem: str) -> np.ndarray:
-    """The standard deviation of the KL of all draws, as large a part of it as of a group's: too wide only where there is a bias."""
+    """The standard deviation of the KL of all draws, as large a part of it as of a group's: too
+    wide only where there is a bias.
+    """
     groups = np.array(numbers["methods"][method][problem]["group_kl"])
     return kl_of(numbers, method, problem) * groups.std(axis=1) / groups.mean(axis=1)
 
@@ -74,13 +85,15 @@ def checks(numbers: Numbers) -> list[Check]:
         left = kl["AMAGOLD"] / np.mean(numbers["methods"]["AMAGOLD"][problem]["group_kl"], axis=1)
         found += [
             Check(
-                f"{problem}: how far AMAGOLD's KL has gone from the full-batch methods' (0) to SGHMC's (1), at the largest step size",
+                f"{problem}: how far AMAGOLD's KL has gone from the full-batch methods' (0) to "
+                "SGHMC's (1), at the largest step size",
                 float(way),
                 "<=",
                 0.1,
             ),
             Check(
-                f"{problem}: AMAGOLD's KL of all draws over that of one of the groups they come in, at worst from step size {SETTLED:g} on "
+                f"{problem}: AMAGOLD's KL of all draws over that of one of the groups they come "
+                f"in, at worst from step size {SETTLED:g} on "
                 "(about one over the number of groups for exact draws, 1 for a bias)",
                 float(left[settled].max()),
                 "<=",
@@ -103,7 +116,13 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
 
 
 def tables(numbers: Numbers) -> list[Table]:
-    header = ("step size", *(f"{method} KL" for method in METHODS), "AMAGOLD / L2MC", "SGHMC / AMAGOLD", "AMAGOLD accepts")
+    header = (
+        "step size",
+        *(f"{method} KL" for method in METHODS),
+        "AMAGOLD / L2MC",
+        "SGHMC / AMAGOLD",
+        "AMAGOLD accepts",
+    )
     made = []
     for problem in PROBLEMS:
         kl = {method: kl_of(numbers, method, problem) for method in METHODS}
@@ -112,9 +131,15 @@ def tables(numbers: Numbers) -> list[Table]:
         rows = []
         for at, step in enumerate(numbers["step_sizes"]):
             values = [f"{kl[method][at]:.5f} ± {error[method][at]:.5f}" for method in METHODS]
-            ratios = (f"{kl['AMAGOLD'][at] / kl['L2MC'][at]:.2f}", f"{kl['SGHMC'][at] / kl['AMAGOLD'][at]:.2f}")
+            ratios = (
+                f"{kl['AMAGOLD'][at] / kl['L2MC'][at]:.2f}",
+                f"{kl['SGHMC'][at] / kl['AMAGOLD'][at]:.2f}",
+            )
             rows.append((f"{step:g}", *values, *ratios, f"{rates[at]:.3f}"))
-        title = f"{problem}: symmetric KL of {num_draws(numbers):,} draws ± standard deviation. The paper draws it and prints no number."
+        title = (
+            f"{problem}: symmetric KL of {num_draws(numbers):,} draws ± standard deviation. The "
+            "paper draws it and prints no number."
+        )
         made.append(Table(title, header, rows))
     return made
 
@@ -126,15 +151,20 @@ def num_draws(numbers: Numbers) -> int:
 ITEM = Item(
     name="dist",
     title="Figure 2: Dist1 and Dist2 at step sizes from 0.01 to 0.25",
-    claim="On both densities AMAGOLD's divergence stays near that of the full-batch methods HMC and L2MC, while SGHMC's grows with the "
+    claim="On both densities AMAGOLD's divergence stays near that of the full-batch methods HMC "
+    "and L2MC, while SGHMC's grows with the "
     "step size.",
     choices=(
-        "The KL is KL(p, q) + KL(q, p) between the histogram and the density integrated over the same cells: 0.4 by 0.4 on [-4, 14] x "
-        "[-8, 8] for Dist1, 0.3 by 0.3 on [-6, 6] x [-6, 6] for Dist2; cells of less than 1e-4 of the mass and everything outside count as "
+        "The KL is KL(p, q) + KL(q, p) between the histogram and the density integrated over the "
+        "same cells: 0.4 by 0.4 on [-4, 14] x "
+        "[-8, 8] for Dist1, 0.3 by 0.3 on [-6, 6] x [-6, 6] for Dist2; cells of less than 1e-4 of "
+        "the mass and everything outside count as "
         "one; half a count is added to each. The paper does not say how it computes it.",
-        "The draws come from many chains side by side, each from 0 and after a burn-in of 1000, in groups whose differences give the "
+        "The draws come from many chains side by side, each from 0 and after a burn-in of 1000, "
+        "in groups whose differences give the "
         "spread; the paper does not say how many chains, where they start, or what is dropped.",
-        "The paper's step sizes go from 0.01 to 0.25; which ones lie between is not given. HMC is L2MC without friction.",
+        "The paper's step sizes go from 0.01 to 0.25; which ones lie between is not given. HMC is "
+        "L2MC without friction.",
         "The authors' code has nothing on these two densities.",
     ),
     settings={

@@ -1,4 +1,6 @@
-"""Histograms of streamed draws in one or two dimensions, and their symmetric KL divergence from a known density."""
+"""Histograms of streamed draws in one or two dimensions, and their symmetric KL divergence from a
+known density.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,16 +23,25 @@ class Cells(NamedTuple):
 
     @property
     def is_kept(self) -> np.ndarray:
-        """Which cells the divergence tells apart; all others count as one, so that nearly empty ones do not decide it."""
+        """Which cells the divergence tells apart; all others count as one, so that nearly empty
+        ones do not decide it.
+        """
         return np.append(self.masses[:-1] >= LEAST_MASS, False)
 
     def count_draws(self, draws: np.ndarray) -> np.ndarray:
-        """How many draws fall into each cell, chain by chain: from axes (draw, chain, ...) to (chain, cell)."""
+        """How many draws fall into each cell, chain by chain: from axes (draw, chain, ...) to
+        (chain, cell).
+        """
         num_draws, num_chains = draws.shape[:2]
         width = (self.high - self.low) / self.shape
         place = np.floor((draws.reshape(num_draws, num_chains, len(self.shape)) - self.low) / width)
-        inside = np.all((place >= 0) & (place < self.shape), axis=-1)  # what is not a number is outside
-        number = np.ravel_multi_index(tuple(np.moveaxis(np.where(inside[..., None], place, 0).astype(np.intp), -1, 0)), self.shape)
+        inside = np.all(
+            (place >= 0) & (place < self.shape), axis=-1
+        )  # what is not a number is outside
+        number = np.ravel_multi_index(
+            tuple(np.moveaxis(np.where(inside[..., None], place, 0).astype(np.intp), -1, 0)),
+            self.shape,
+        )
         size = len(self.masses)
         number = np.where(inside, number, size - 1) + size * np.arange(num_chains)
         return np.bincount(number.ravel(), minlength=num_chains * size).reshape(num_chains, size)
@@ -38,18 +49,33 @@ class Cells(NamedTuple):
     def symmetric_kl(self, counts: np.ndarray) -> np.ndarray:
         """Of counts with the cells on the last axis."""
         kept = self.is_kept
-        join = lambda values: np.concatenate([values[..., kept], values[..., ~kept].sum(axis=-1, keepdims=True)], axis=-1)  # noqa: E731
+
+        def join(values: np.ndarray) -> np.ndarray:
+            others = values[..., ~kept].sum(axis=-1, keepdims=True)
+            return np.concatenate([values[..., kept], others], axis=-1)
+
         return symmetric_kl_of_counts(join(counts), join(self.masses))
 
     def density(self, values: np.ndarray) -> np.ndarray:
         """Counts or masses as a density on the box, in its shape."""
-        return values[:-1].reshape(self.shape) / values.sum() / np.prod((self.high - self.low) / self.shape)
+        return (
+            values[:-1].reshape(self.shape)
+            / values.sum()
+            / np.prod((self.high - self.low) / self.shape)
+        )
 
 
-def cells_of(log_density: Callable[[Any], Any], low: tuple[float, ...], high: tuple[float, ...], shape: tuple[int, ...]) -> Cells:
-    """Cells with their true masses by the midpoint rule, over the box and as much again on every side of it.
+def cells_of(
+    log_density: Callable[[Any], Any],
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    shape: tuple[int, ...],
+) -> Cells:
+    """Cells with their true masses by the midpoint rule, over the box and as much again on every
+    side of it.
 
-    In one dimension the log density gets a vector of points, in more an array with the coordinates on the last axis.
+    In one dimension the log density gets a vector of points, in more an array with the coordinates
+    on the last axis.
     """
     axes = []
     for start, end, count in zip(low, high, shape, strict=True):
@@ -59,7 +85,9 @@ def cells_of(log_density: Callable[[Any], Any], low: tuple[float, ...], high: tu
     value = np.exp(np.asarray(log_density(points), np.float64))
     for axis, count in enumerate(shape):
         # fold the points of a cell, on this axis
-        value = value.reshape(*value.shape[:axis], 3 * count, POINTS, *value.shape[axis + 1 :]).sum(axis=axis + 1)
+        value = value.reshape(*value.shape[:axis], 3 * count, POINTS, *value.shape[axis + 1 :]).sum(
+            axis=axis + 1
+        )
     inside = value[tuple(slice(count, 2 * count) for count in shape)].ravel()
     total = value.sum()
     masses = np.append(inside, total - inside.sum()) / total

@@ -14,7 +14,9 @@ def digits(source: str, num_train: int, num_test: int) -> tuple[Images, Images]:
     """Images to learn from and to test with: MNIST's, or synthetic ones."""
     if source == "synthetic":
         images = _synthetic(num_train + num_test, seed=0)
-        return Images(images.X[:num_train], images.y[:num_train]), Images(images.X[num_train:], images.y[num_train:])
+        return Images(images.X[:num_train], images.y[:num_train]), Images(
+            images.X[num_train:], images.y[num_train:]
+        )
     try:
         train, test = mnist()
     except DataMissingError as reason:
@@ -35,8 +37,13 @@ def letters(source: str, num_test: int) -> np.ndarray:
 
 
 def _synthetic(count: int, seed: int) -> Images:
-    """A random pattern for each class under noise: enough for a network to learn, and made in code."""
+    """A random pattern for each class under noise: enough for a network to learn, and made
+    in code.
+    """
     generator = np.random.default_rng(seed)
     patterns = generator.normal(0.0, 0.5, (NUM_CLASSES, NUM_PIXELS))
     labels = generator.integers(0, NUM_CLASSES, count).astype(np.int32)
-    return Images((patterns[labels] + generator.normal(0.0, 2.0, (count, NUM_PIXELS))).astype(np.float32), labels)
+    return Images(
+        (patterns[labels] + generator.normal(0.0, 2.0, (count, NUM_PIXELS))).astype(np.float32),
+        labels,
+    )

@@ -1,6 +1,8 @@
-"""What a figure or table of the paper is made of: settings, a claim, numbers, checks of the claim, pictures, tables.
+"""What a figure or table of the paper is made of: settings, a claim, numbers, checks of the claim,
+pictures, tables.
 
-Each item is a module of this package with a constant `ITEM`. To add one, write that module and add a row to `items.py`.
+Each item is a module of this package with a constant `ITEM`. To add one, write that module and add
+a row to `items.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +15,15 @@ if TYPE_CHECKING:
 
 PRESETS = ("tiny", "quick", "paper")  # seconds, for tests; minutes; the paper's own sizes
 
-Numbers = dict[str, Any]  # as JSON holds it; what comes of a method's draws is in numbers["methods"][method]
+Numbers = dict[
+    str, Any
+]  # as JSON holds it; what comes of a method's draws is in numbers["methods"][method]
 
 
 class UnavailableError(ValueError):
-    """The item cannot be run here, for a reason that the message gives with its remedy, such as data that cannot be had."""
+    """The item cannot be run here, for a reason that the message gives with its remedy, such as
+    data that cannot be had.
+    """
 
 
 class Check(NamedTuple):
@@ -45,20 +51,25 @@ class Table(NamedTuple):
 class Item(NamedTuple):
     """One figure or table.
 
-    `compute` gets the settings of a preset and a `Work`, which keeps finished parts on disk. `checks`, `pictures` and `tables` see
-    nothing but the numbers, so that they can be made again from a file, and with one method's draws in the place of another's.
+    `compute` gets the settings of a preset and a `Work`, which keeps finished parts on disk.
+    `checks`, `pictures` and `tables` see nothing but the numbers, so that they can be made again
+    from a file, and with one method's draws in the place of another's.
     """
 
     name: str  # on the command line
     title: str  # where it is in the paper, and what it shows
     claim: str  # one sentence
-    choices: tuple[str, ...]  # what the paper leaves open, where the authors' code differs, what is done here
+    choices: tuple[
+        str, ...
+    ]  # what the paper leaves open, where the authors' code differs, what is done here
     settings: Mapping[str, Any]  # a NamedTuple for each preset
     duration: Mapping[str, str]  # how long each preset takes, in words
     num_parts: Callable[[Any], int]  # how many parts `compute` asks `Work` for
     compute: Callable[[Any, "Work"], Numbers]
     checks: Callable[[Numbers], list[Check]]
-    pictures: Callable[[Numbers], Mapping[str, "Figure"]]  # a name for each, made part of the file's
+    pictures: Callable[
+        [Numbers], Mapping[str, "Figure"]
+    ]  # a name for each, made part of the file's
     tables: Callable[[Numbers], list[Table]]
 
 
@@ -66,7 +77,9 @@ class Verdict(NamedTuple):
     """Whether the claim holds, by its checks, and whether the checks could have said no."""
 
     checks: list[Check]
-    control: list[Check]  # the same checks with SGHMC's draws in AMAGOLD's place: one of them must fail
+    control: list[
+        Check
+    ]  # the same checks with SGHMC's draws in AMAGOLD's place: one of them must fail
 
     @property
     def word(self) -> str:

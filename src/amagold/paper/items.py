@@ -21,5 +21,11 @@ def items_named(names: Sequence[str]) -> list[Item]:
     """The items of these names in the paper's order; all of them for "all" or no name."""
     wanted = set(names) or {"all"}
     if unknown := sorted(wanted - MODULES.keys() - {"all"}):
-        raise ValueError(f"names must be among {', '.join(MODULES)} or all, got {', '.join(unknown)}")
-    return [importlib.import_module(module).ITEM for name, module in MODULES.items() if "all" in wanted or name in wanted]
+        raise ValueError(
+            f"names must be among {', '.join(MODULES)} or all, got {', '.join(unknown)}"
+        )
+    return [
+        importlib.import_module(module).ITEM
+        for name, module in MODULES.items()
+        if "all" in wanted or name in wanted
+    ]

@@ -1,4 +1,6 @@
-"""Bayesian logistic regression of Section 5.2: the two posteriors, their true means, and chains of which only running sums are kept."""
+"""Bayesian logistic regression of Section 5.2: the two posteriors, their true means, and chains of
+which only running sums are kept.
+"""
 
 import time
 import warnings
@@ -22,7 +24,12 @@ PRIOR_SCALE = 1.0
 TABLES = {"australian": (australian, 32), "heart": (heart, 16)}  # with the paper's batch sizes
 NUM_STEPS, FRICTION = 10, 0.25
 WARMUP = 500
-MAKERS: dict[str, Callable[..., Sampler]] = {"AMAGOLD": amagold, "SGHMC": sghmc, "HMC": hmc, "L2MC": l2mc}
+MAKERS: dict[str, Callable[..., Sampler]] = {
+    "AMAGOLD": amagold,
+    "SGHMC": sghmc,
+    "HMC": hmc,
+    "L2MC": l2mc,
+}
 PAPERS_RANGE = (1e-6, 5e-3)
 
 
@@ -44,21 +51,31 @@ def posterior(table: str) -> Posterior:
 
 
 def make_sampler(method: str, table: str, step_size: float) -> Sampler:
-    """A method with the paper's T, friction and batch size; all of them draw the momentum afresh."""
+    """A method with the paper's T, friction and batch size; all of them draw the momentum
+    afresh.
+    """
     more: dict[str, Any] = {} if method == "HMC" else {"friction": FRICTION}
     if method in ("AMAGOLD", "SGHMC"):
         more["batch_size"] = TABLES[table][1]
     return MAKERS[method](posterior(table), step_size=step_size, num_steps=NUM_STEPS, **more)
 
 
-def segments(sampler: Sampler, key: jax.Array, positions: Any, length: int, count: int, compile_first: bool = False) -> Iterator[Segment]:
+def segments(
+    sampler: Sampler,
+    key: jax.Array,
+    positions: Any,
+    length: int,
+    count: int,
+    compile_first: bool = False,
+) -> Iterator[Segment]:
     """A run cut into stretches of one length, which share one compiled program.
 
     Args:
       positions: where the chains start, stacked.
       length: draws in a segment.
       count: segments.
-      compile_first: whether to run the first segment once for nothing, so that the times hold no compilation.
+      compile_first: whether to run the first segment once for nothing, so that the times hold no
+        compilation.
     """
     start_key, run_key = jax.random.split(key)
     states = start_chains(sampler, positions, start_key)
@@ -82,7 +99,9 @@ def segments(sampler: Sampler, key: jax.Array, positions: Any, length: int, coun
 def run_planned(table: str, num_chains: int, num_samples: int, seed: int) -> Run:
     """`amagold.sample` as it plans itself: full-batch HMC with a whitening mass matrix."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SamplingWarning)  # the Monte Carlo error is reported, however few the draws
+        warnings.simplefilter(
+            "ignore", SamplingWarning
+        )  # the Monte Carlo error is reported, however few the draws
         return sample(posterior(table), num_samples, WARMUP, num_chains, seed=seed, progress=False)
 
 

@@ -1,4 +1,6 @@
-"""What the numbers of the logistic regressions say: where the methods can be compared, and how they do."""
+"""What the numbers of the logistic regressions say: where the methods can be compared, and how they
+do.
+"""
 
 from amagold.paper.item import Numbers
 from amagold.paper.logistic_chains import NUM_STEPS
@@ -12,14 +14,18 @@ CLEAR = 3.0  # times the error that Monte Carlo alone would leave
 
 
 def compared(numbers: Numbers, table: str) -> list[int]:
-    """Places among the step sizes where AMAGOLD's acceptance is reasonable and the burn-in long enough to forget the start.
+    """Places among the step sizes where AMAGOLD's acceptance is reasonable and the burn-in long
+    enough to forget the start.
 
-    An accepted trajectory carries a coefficient about epsilon T far, so that one of standard deviation s forgets where it was in about
-    2 (s / (epsilon T))^2 accepted ones; four times that for the widest.
+    An accepted trajectory carries a coefficient about epsilon T far, so that one of standard
+    deviation s forgets where it was in about 2 (s / (epsilon T))^2 accepted ones; four times that
+    for the widest.
     """
     widest = numbers["problems"][table]["widest"]
     places = []
-    for at, (step, row) in enumerate(zip(numbers["step_sizes"], numbers["methods"]["AMAGOLD"]["sweep"][table], strict=True)):
+    for at, (step, row) in enumerate(
+        zip(numbers["step_sizes"], numbers["methods"]["AMAGOLD"]["sweep"][table], strict=True)
+    ):
         needed = 4.0 * 2.0 * (widest / (step * NUM_STEPS)) ** 2
         if row["acceptance"] >= REASONABLE and numbers["length"] * row["acceptance"] >= needed:
             places.append(at)
@@ -27,21 +33,27 @@ def compared(numbers: Numbers, table: str) -> list[int]:
 
 
 def ratios(numbers: Numbers) -> dict[tuple[str, float], float]:
-    """SGHMC's error over AMAGOLD's, by table and step size, where they are compared and SGHMC's is clearly more than Monte Carlo's.
+    """SGHMC's error over AMAGOLD's, by table and step size, where they are compared and SGHMC's is
+    clearly more than Monte Carlo's.
 
-    AMAGOLD's is at least what the scatter of its chains makes one expect, lest it be credited for luck.
+    AMAGOLD's is at least what the scatter of its chains makes one expect, lest it be credited for
+    luck.
     """
     found = {}
     for table in numbers["tables"]:
         exact, biased = (numbers["methods"][method]["sweep"][table] for method in BOTH)
         for at in compared(numbers, table):
             if biased[at]["excess"] >= CLEAR:
-                found[table, numbers["step_sizes"][at]] = biased[at]["error"] / max(exact[at]["error"], exact[at]["noise"])
+                found[table, numbers["step_sizes"][at]] = biased[at]["error"] / max(
+                    exact[at]["error"], exact[at]["noise"]
+                )
     return found
 
 
 def times(numbers: Numbers, table: str, step: float) -> tuple[float, dict[str, float]]:
-    """An error that all the exact methods come down to, and the seconds that each method takes for it."""
+    """An error that all the exact methods come down to, and the seconds that each method takes for
+    it.
+    """
     races = {method: numbers["methods"][method]["race"][table][f"{step:g}"] for method in METHODS}
     level = max(races[method]["error"][-1] for method in METHODS if method != "SGHMC")
     races[PLANNED] = numbers["methods"][PLANNED]["race"][table]
@@ -57,7 +69,9 @@ def speed_up(numbers: Numbers, table: str, step: float) -> float:
 def draws_in_words(numbers: Numbers) -> str:
     """How many draws an estimate is made of."""
     once = numbers["num_chains"] * numbers["length"]
-    longer = " and ".join(f"{step:g}" for step in numbers["long_steps"] if step in numbers["step_sizes"])
+    longer = " and ".join(
+        f"{step:g}" for step in numbers["long_steps"] if step in numbers["step_sizes"]
+    )
     more = f" ({once * numbers['long_segments']:,} at {longer})" if longer else ""
     return f"{once * numbers['num_segments']:,} draws{more} of {numbers['num_chains']} chains"
 
@@ -65,5 +79,8 @@ def draws_in_words(numbers: Numbers) -> str:
 def planned_in_words(numbers: Numbers) -> str:
     """Where the tuned full-batch sampler ends."""
     races = numbers["methods"][PLANNED]["race"]
-    ends = (f"{races[table]['error'][-1]:.1g} after {races[table]['seconds'][-1]:.2g} s" for table in numbers["tables"])
+    ends = (
+        f"{races[table]['error'][-1]:.1g} after {races[table]['seconds'][-1]:.2g} s"
+        for table in numbers["tables"]
+    )
     return "ends at an MSE of " + " and ".join(ends)

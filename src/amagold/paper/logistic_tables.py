@@ -3,7 +3,15 @@
 import math
 
 from amagold.paper.item import Numbers, Table
-from amagold.paper.logistic_findings import BOTH, METHODS, PLANNED, compared, draws_in_words, planned_in_words, times
+from amagold.paper.logistic_findings import (
+    BOTH,
+    METHODS,
+    PLANNED,
+    compared,
+    draws_in_words,
+    planned_in_words,
+    times,
+)
 
 
 def tables(numbers: Numbers) -> list[Table]:
@@ -15,17 +23,27 @@ def _errors(numbers: Numbers, table: str) -> Table:
     ours, theirs = (numbers["methods"][method]["sweep"][table] for method in BOTH)
     places = compared(numbers, table)
     rows = []
-    for at, (step, exact, biased) in enumerate(zip(numbers["step_sizes"], ours, theirs, strict=True)):
-        cells = [f"{row['error']:.2g} ± {row['spread']:.1g} ({row['noise']:.1g})" for row in (exact, biased)]
+    for at, (step, exact, biased) in enumerate(
+        zip(numbers["step_sizes"], ours, theirs, strict=True)
+    ):
+        cells = [
+            f"{row['error']:.2g} ± {row['spread']:.1g} ({row['noise']:.1g})"
+            for row in (exact, biased)
+        ]
         widths = f"{exact['widening']:.3f}, {biased['widening']:.3f}"
-        ratio = f"{biased['error'] / max(exact['error'], exact['noise']):.2g}" + ("" if at in places else " (not compared)")
+        ratio = f"{biased['error'] / max(exact['error'], exact['noise']):.2g}" + (
+            "" if at in places else " (not compared)"
+        )
         rows.append((f"{step:g}", cells[0], f"{exact['acceptance']:.3f}", cells[1], ratio, widths))
     title = (
-        f"{table.capitalize()} ({problem['examples']} x {problem['coefficients']}, batches of {problem['batch_size']}): MSE of the "
+        f"{table.capitalize()} ({problem['examples']} x {problem['coefficients']}, batches of "
+        f"{problem['batch_size']}): MSE of the "
         "posterior mean over "
-        f"{draws_in_words(numbers)} ± its standard error, in brackets what the chains' scatter alone would make "
+        f"{draws_in_words(numbers)} ± its standard error, in brackets what the chains' scatter "
+        "alone would make "
         "it. The truth comes "
-        f"from {problem['truth_draws']:,} exact draws and has a Monte Carlo MSE of {problem['truth_error']:.1g}. The paper prints no "
+        f"from {problem['truth_draws']:,} exact draws and has a Monte Carlo MSE of "
+        f"{problem['truth_error']:.1g}. The paper prints no "
         "numbers."
     )
     header = (
@@ -49,17 +67,45 @@ def _seconds(numbers: Numbers) -> Table:
                 found = numbers["methods"][method]["race"][table][f"{step:g}"]
                 cost = f"{1e6 * found['per_draw']:.1f} ({1e6 * found['wall_per_draw']:.1f})"
                 rows.append(
-                    (table.capitalize(), f"{step:g}", method, cost, f"{found['acceptance']:.2f}", f"{level:.2g}", _clock(needed[method]))
+                    (
+                        table.capitalize(),
+                        f"{step:g}",
+                        method,
+                        cost,
+                        f"{found['acceptance']:.2f}",
+                        f"{level:.2g}",
+                        _clock(needed[method]),
+                    )
                 )
             found = numbers["methods"][PLANNED]["race"][table]
-            rows.append((table.capitalize(), "its own", PLANNED, "", f"{found['acceptance']:.2f}", f"{level:.2g}", _clock(needed[PLANNED])))
+            rows.append(
+                (
+                    table.capitalize(),
+                    "its own",
+                    PLANNED,
+                    "",
+                    f"{found['acceptance']:.2f}",
+                    f"{level:.2g}",
+                    _clock(needed[PLANNED]),
+                )
+            )
     title = (
-        "Processor seconds until the MSE of a chain's running mean, averaged over chains side by side from 0, comes down to an error that "
+        "Processor seconds until the MSE of a chain's running mean, averaged over chains side by "
+        "side from 0, comes down to an error that "
         "AMAGOLD, HMC and L2MC all "
-        "reach; compilation not counted. Tuned HMC is amagold.sample as it plans itself, warm-up included, by the clock on the wall; "
+        "reach; compilation not counted. Tuned HMC is amagold.sample as it plans itself, warm-up "
+        "included, by the clock on the wall; "
         f"it {planned_in_words(numbers)}: tables this small need no batches."
     )
-    header = ("table", "step size", "method", "microseconds per draw (wall)", "accepts", "MSE", "seconds to it")
+    header = (
+        "table",
+        "step size",
+        "method",
+        "microseconds per draw (wall)",
+        "accepts",
+        "MSE",
+        "seconds to it",
+    )
     return Table(title, header, rows)
 
 

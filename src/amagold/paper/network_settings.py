@@ -21,13 +21,19 @@ class Settings(NamedTuple):
 
     @property
     def all_chains(self) -> list[Chain]:
-        return [chain._replace(repeat=repeat) for chain in self.chains for repeat in range(self.num_repeats)]
+        return [
+            chain._replace(repeat=repeat)
+            for chain in self.chains
+            for repeat in range(self.num_repeats)
+        ]
 
 
 Evaluate = Callable[[Laboratory, Images, Chain], dict[str, Any]]
 
 
-def evaluate_all(settings: Settings, work: Work, evaluate: Evaluate) -> dict[str, dict[str, list[Any]]]:
+def evaluate_all(
+    settings: Settings, work: Work, evaluate: Evaluate
+) -> dict[str, dict[str, list[Any]]]:
     """What `evaluate` finds about every chain, by method, by place in the table, and by repeat."""
     problem = settings.problem
 
@@ -39,14 +45,21 @@ def evaluate_all(settings: Settings, work: Work, evaluate: Evaluate) -> dict[str
 
     methods: dict[str, dict[str, list[Any]]] = {}
     for chain in settings.all_chains:
-        found = work.part(chain.name, {**problem._asdict(), **chain._asdict()}, lambda chain=chain: evaluate(*laboratory(), chain))
+        found = work.part(
+            chain.name,
+            {**problem._asdict(), **chain._asdict()},
+            lambda chain=chain: evaluate(*laboratory(), chain),
+        )
         methods.setdefault(chain.method, {}).setdefault(chain.place, []).append(found)
     return methods
 
 
 def _table(chain: Chain) -> tuple[Chain, ...]:
     """The chain at all four places of the paper's table."""
-    return tuple(chain._replace(momentum_decay=decay, learning_rate=rate) for decay, rate in product((SMALL, LARGE), RATES))
+    return tuple(
+        chain._replace(momentum_decay=decay, learning_rate=rate)
+        for decay, rate in product((SMALL, LARGE), RATES)
+    )
 
 
 PAPER = Settings(
@@ -60,7 +73,16 @@ PAPER = Settings(
         Chain(BIASED, LARGE, RATES[0], num_steps=30, num_draws=50, thin=4),
         Chain(BIASED, LARGE, RATES[1], num_steps=30, num_draws=50, thin=4),
         Chain(WHOLE_EPOCHS, SMALL, RATES[0], num_steps=30, num_draws=50, thin=4),
-        Chain(TUNED, 5e-4, RATES[0], num_steps=30, num_draws=50, thin=4, num_warmup=40, target_acceptance=0.9),
+        Chain(
+            TUNED,
+            5e-4,
+            RATES[0],
+            num_steps=30,
+            num_draws=50,
+            thin=4,
+            num_warmup=40,
+            target_acceptance=0.9,
+        ),
     ),
 )
 QUICK = Settings(

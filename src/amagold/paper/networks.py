@@ -1,4 +1,6 @@
-"""Chains over the weights of a network (Section 5.3 of the paper): run once, kept in a folder, gone on with where they stopped."""
+"""Chains over the weights of a network (Section 5.3 of the paper): run once, kept in a folder, gone
+on with where they stopped.
+"""
 
 import io
 import warnings
@@ -26,7 +28,9 @@ from amagold.target import Posterior
 from amagold.warmup.settings import SgdBurnIn, Warmup
 from amagold.warmup.sgd import descend
 
-PRIOR_PRECISION = 5e-4  # the authors' weight decay, on the summed energy; the paper does not give a prior
+PRIOR_PRECISION = (
+    5e-4  # the authors' weight decay, on the summed energy; the paper does not give a prior
+)
 EXACT, BIASED = "AMAGOLD", "SGHMC"
 WHOLE_EPOCHS, TUNED = "AMAGOLD, an epoch per test", "AMAGOLD, an epoch per test, adapted"
 
@@ -44,7 +48,9 @@ class Problem(NamedTuple):
 
     @property
     def burn_in(self) -> SgdBurnIn:
-        return SgdBurnIn(self.sgd_epochs, learning_rate=0.1, momentum=0.5, batch_size=self.sgd_batch_size)
+        return SgdBurnIn(
+            self.sgd_epochs, learning_rate=0.1, momentum=0.5, batch_size=self.sgd_batch_size
+        )
 
     @property
     def num_weights(self) -> int:
@@ -73,7 +79,11 @@ class Chain(NamedTuple):
     @property
     def name(self) -> str:
         sampler = "sghmc" if self.method == BIASED else "amagold"
-        adapted = "" if self.target_acceptance is None else f"-warmup{self.num_warmup}-accept{self.target_acceptance:g}"
+        adapted = (
+            ""
+            if self.target_acceptance is None
+            else f"-warmup{self.num_warmup}-accept{self.target_acceptance:g}"
+        )
         settings = f"b{self.momentum_decay:g}-h{self.learning_rate:g}-T{self.num_steps}{adapted}"
         return f"{sampler}-{settings}-{self.num_draws}x{self.thin}-repeat{self.repeat}"
 
@@ -83,10 +93,13 @@ class Laboratory:
 
     def __init__(self, problem: Problem, train: Images, folder: Path, seed: int = 0) -> None:
         self.problem, self.seed = problem, seed
-        self.target: Posterior = network(train.X, train.y, problem.hidden, PRIOR_PRECISION**-0.5, num_classes=NUM_CLASSES)
+        self.target: Posterior = network(
+            train.X, train.y, problem.hidden, PRIOR_PRECISION**-0.5, num_classes=NUM_CLASSES
+        )
         widths = "x".join(str(width) for width in problem.hidden)
         start = f"sgd{problem.sgd_epochs}x{problem.sgd_batch_size}"
-        self.folder = folder / f"{problem.source}-{problem.num_examples}-{widths}-batch{problem.batch_size}-{start}-seed{seed}"
+        name = f"{problem.source}-{problem.num_examples}-{widths}-batch{problem.batch_size}"
+        self.folder = folder / f"{name}-{start}-seed{seed}"
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def sampler(self, chain: Chain) -> Sampler:
@@ -108,8 +121,15 @@ class Laboratory:
             return jax.tree.unflatten(jax.tree.structure(self.target.init), leaves)
         seed = self._seed_of(repeat)
         data = self.target.data
-        first = network(data.inputs[:1], data.label[:1], self.problem.hidden, num_classes=NUM_CLASSES, seed=seed).init
-        descended = descend(self.target, jax.tree.map(lambda leaf: leaf[None], first), jax.random.key(seed), self.problem.burn_in)
+        first = network(
+            data.inputs[:1], data.label[:1], self.problem.hidden, num_classes=NUM_CLASSES, seed=seed
+        ).init
+        descended = descend(
+            self.target,
+            jax.tree.map(lambda leaf: leaf[None], first),
+            jax.random.key(seed),
+            self.problem.burn_in,
+        )
         position = jax.tree.map(lambda leaf: np.asarray(leaf[0]), descended)
         content = io.BytesIO()
         np.savez(content, **name_leaves(position))
@@ -124,8 +144,14 @@ class Laboratory:
             warnings.simplefilter("ignore", SamplingWarning)
             if path.exists():
                 # not by amagold.load, which would look for advice first
-                stored = Run(open_groups(path), ZarrStore(path, read_only=True).attributes, None, [], path)
-                return resume(path, self.sampler(chain), progress=False) if stored.is_partial else stored
+                stored = Run(
+                    open_groups(path), ZarrStore(path, read_only=True).attributes, None, [], path
+                )
+                return (
+                    resume(path, self.sampler(chain), progress=False)
+                    if stored.is_partial
+                    else stored
+                )
             return sample(
                 self.sampler(chain),
                 num_samples=chain.num_draws,

@@ -1,4 +1,6 @@
-"""The report as one HTML file with everything in it: no scripts, no other files, nothing fetched."""
+"""The report as one HTML file with everything in it: no scripts, no other files, nothing
+fetched.
+"""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -18,9 +20,17 @@ def render(folder: Path, outcomes: "Sequence[Outcome]", facts: Mapping[str, Any]
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("amagold.paper", "."), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.PackageLoader("amagold.paper", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )
-    environment.filters |= {"number": number, "duration": duration, "image": lambda name: _image(folder / name), "control": control}
+    environment.filters |= {
+        "number": number,
+        "duration": duration,
+        "image": lambda name: _image(folder / name),
+        "control": control,
+    }
     return environment.get_template(TEMPLATE).render(outcomes=outcomes, facts=facts)
 
 
@@ -38,7 +48,11 @@ def duration(seconds: float) -> str:
 def control(checks: Sequence[Check]) -> str:
     """What the checks said when they should say no."""
     failed = sum(not check.holds for check in checks)
-    return f"{failed} of {len(checks)} checks fail" if failed else "every check passes, so they cannot tell the two apart"
+    return (
+        f"{failed} of {len(checks)} checks fail"
+        if failed
+        else "every check passes, so they cannot tell the two apart"
+    )
 
 
 def _image(path: Path) -> str:

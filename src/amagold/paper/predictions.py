@@ -1,4 +1,6 @@
-"""What a chain over a network's weights predicts: errors, calibration, and how sure it is of images it has never seen the like of."""
+"""What a chain over a network's weights predicts: errors, calibration, and how sure it is of images
+it has never seen the like of.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,31 +39,48 @@ def probabilities(layers: Layers, inputs: jax.Array) -> jax.Array:
 @jax.jit
 def energy_per_example(target: Posterior, layers: Layers) -> jax.Array:
     """U / N over the images that the chain learns from."""
-    return -(target.log_prior(layers) / target.num_examples + chunks.log_likelihoods(target, layers).mean())
+    return -(
+        target.log_prior(layers) / target.num_examples
+        + chunks.log_likelihoods(target, layers).mean()
+    )
 
 
 def averaged(run: Run, target: Posterior, inputs: np.ndarray) -> np.ndarray:
     """The predictive distribution: the mean of the last draws' probabilities."""
-    found = [np.asarray(probabilities(layers, inputs), np.float64) for layers in draws_of(run, target, NUM_AVERAGED)]
+    found = [
+        np.asarray(probabilities(layers, inputs), np.float64)
+        for layers in draws_of(run, target, NUM_AVERAGED)
+    ]
     return np.mean(found, axis=0)
 
 
 def percent_wrong(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Share of images whose most probable class is another; a prediction that is not a number is wrong."""
+    """Share of images whose most probable class is another; a prediction that is not a number is
+    wrong.
+    """
     right = (predicted.argmax(axis=1) == labels) & np.isfinite(predicted).all(axis=1)
     return float(100.0 * (1.0 - right.mean()))
 
 
 def log_score(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Mean log probability of the true class: the larger the better."""
-    return float(np.log(np.maximum(predicted[np.arange(len(labels)), labels], np.finfo(np.float32).tiny)).mean())
+    return float(
+        np.log(
+            np.maximum(predicted[np.arange(len(labels)), labels], np.finfo(np.float32).tiny)
+        ).mean()
+    )
 
 
 def calibration_error(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Expected calibration error: how far confidence and accuracy are apart, over bins of confidence."""
+    """Expected calibration error: how far confidence and accuracy are apart, over bins of
+    confidence.
+    """
     confidence, right = predicted.max(axis=1), predicted.argmax(axis=1) == labels
     places = np.minimum((confidence * NUM_BINS).astype(int), NUM_BINS - 1)
-    gaps = [abs((confidence[places == place] - right[places == place]).sum()) for place in range(NUM_BINS)]
+    gaps = [
+        abs((confidence[places == place] - right[places == place]).sum())
+        for place in range(NUM_BINS)
+    ]
     return float(sum(gaps) / len(labels))
 
 
@@ -71,7 +90,9 @@ def entropies(predicted: np.ndarray) -> np.ndarray:
 
 
 def scores(run: Run, target: Posterior, test: Images, start: Layers) -> dict[str, Any]:
-    """How the chain went, draw by draw, and what its last draws predict together. As JSON holds it."""
+    """How the chain went, draw by draw, and what its last draws predict together. As JSON
+    holds it.
+    """
     statistics = run.sample_stats.isel(chain=0)
     wrong, energies, distances = [], [], []
     for layers in draws_of(run, target):
@@ -81,7 +102,9 @@ def scores(run: Run, target: Posterior, test: Images, start: Layers) -> dict[str
     together = averaged(run, target, test.X)
     return {
         "gradients": np.cumsum(np.asarray(statistics["n_steps"])).tolist(),
-        "examples": int((statistics["num_gradient_examples"] + statistics["num_energy_examples"]).sum()),
+        "examples": int(
+            (statistics["num_gradient_examples"] + statistics["num_energy_examples"]).sum()
+        ),
         "test_error": wrong,
         "energy": energies,
         "distance": distances,
@@ -97,19 +120,31 @@ def scores(run: Run, target: Posterior, test: Images, start: Layers) -> dict[str
 
 
 def uncertainty(run: Run, target: Posterior, inputs: np.ndarray) -> dict[str, Any]:
-    """How sure the last draws are together and each alone: the share of images below each entropy, means, and shares."""
-    each = [np.asarray(probabilities(layers, inputs), np.float64) for layers in draws_of(run, target, NUM_AVERAGED)]
+    """How sure the last draws are together and each alone: the share of images below each entropy,
+    means, and shares.
+    """
+    each = [
+        np.asarray(probabilities(layers, inputs), np.float64)
+        for layers in draws_of(run, target, NUM_AVERAGED)
+    ]
     together = entropies(np.mean(each, axis=0))
     return {
-        "below": (np.searchsorted(np.sort(together), ENTROPIES, side="right") / len(together)).tolist(),
+        "below": (
+            np.searchsorted(np.sort(together), ENTROPIES, side="right") / len(together)
+        ).tolist(),
         "mean": float(together.mean()),
         "mean_of_draws": float(np.mean([entropies(predicted).mean() for predicted in each])),
         "sure": float(np.mean(together < SURE)),
-        "sure_of_draws": float(np.mean([np.mean(entropies(predicted) < SURE) for predicted in each])),
+        "sure_of_draws": float(
+            np.mean([np.mean(entropies(predicted) < SURE) for predicted in each])
+        ),
     }
 
 
 def distance(layers: Layers, start: Layers) -> float:
     """Root mean square change of a weight since the start."""
-    changes = [np.asarray(now) - np.asarray(then) for now, then in zip(jax.tree.leaves(layers), jax.tree.leaves(start), strict=True)]
+    changes = [
+        np.asarray(now) - np.asarray(then)
+        for now, then in zip(jax.tree.leaves(layers), jax.tree.leaves(start), strict=True)
+    ]
     return float(np.sqrt(np.mean(np.concatenate([change.ravel() for change in changes]) ** 2)))

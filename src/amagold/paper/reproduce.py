@@ -29,10 +29,17 @@ class Outcome(NamedTuple):
     reason: str = ""  # why it could not be run
 
 
-def run(names: Sequence[str] = (), preset: str = "quick", output: str | Path = "amagold-paper", seed: int = 0) -> int:
-    """Run items and write figures, numbers.json and report.html into the folder `output`; 1 if a claim does not hold, else 0.
+def run(
+    names: Sequence[str] = (),
+    preset: str = "quick",
+    output: str | Path = "amagold-paper",
+    seed: int = 0,
+) -> int:
+    """Run items and write figures, numbers.json and report.html into the folder `output`; 1 if a
+    claim does not hold, else 0.
 
-    The same command again goes on where it was interrupted, and takes finished parts from the folder.
+    The same command again goes on where it was interrupted, and takes finished parts from the
+    folder.
 
     Args:
       names: items, or "all".
@@ -50,19 +57,33 @@ def run(names: Sequence[str] = (), preset: str = "quick", output: str | Path = "
     outcomes = []
     for item in items:
         settings = item.settings[preset]
-        console.print(f"[bold]{item.name}[/]  {item.title}  [dim]({item.duration[preset]})[/]", highlight=False, soft_wrap=True)
+        console.print(
+            f"[bold]{item.name}[/]  {item.title}  [dim]({item.duration[preset]})[/]",
+            highlight=False,
+            soft_wrap=True,
+        )
         with show_progress(console, item.num_parts(settings), lines=True) as say:
             outcome = reproduce(item, settings, folder, seed, say)
         outcomes.append(outcome)
         for line in _lines(outcome):
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-    command = f"amagold reproduce {' '.join(names) or 'all'} --preset {preset}" + (f" --seed {seed}" if seed else "")
+    command = f"amagold reproduce {' '.join(names) or 'all'} --preset {preset}" + (
+        f" --seed {seed}" if seed else ""
+    )
     write(folder, outcomes, command, seed)
-    console.print(f"Written to {folder}: report.html, numbers.json and the figures", soft_wrap=True, highlight=False)
-    return int(any(outcome.verdict is not None and outcome.verdict.word != "holds" for outcome in outcomes))
+    console.print(
+        f"Written to {folder}: report.html, numbers.json and the figures",
+        soft_wrap=True,
+        highlight=False,
+    )
+    return int(
+        any(outcome.verdict is not None and outcome.verdict.word != "holds" for outcome in outcomes)
+    )
 
 
-def reproduce(item: Item, settings: Any, folder: Path, seed: int = 0, say: Report = say_nothing) -> Outcome:
+def reproduce(
+    item: Item, settings: Any, folder: Path, seed: int = 0, say: Report = say_nothing
+) -> Outcome:
     """Compute one item, judge its claim and draw its pictures."""
     work = Work(folder / "parts", item.name, seed, say)
     try:
@@ -80,7 +101,12 @@ def write(folder: Path, outcomes: Sequence[Outcome], command: str, seed: int) ->
     """numbers.json and report.html."""
     from amagold.paper.page import render
 
-    facts = {"command": command, "seed": seed, "version": __version__, "date": time.strftime("%Y-%m-%d")}
+    facts = {
+        "command": command,
+        "seed": seed,
+        "version": __version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
     found = {outcome.item.name: _as_json(outcome) for outcome in outcomes}
     write_json(folder / "numbers.json", facts | {"items": found})
     write_text(folder / "report.html", render(folder, outcomes, facts))
@@ -107,4 +133,7 @@ def _lines(outcome: Outcome) -> list[str]:
         return [f"not run: {outcome.reason}"]
     lines = [f"{outcome.item.claim}", f"The claim {outcome.verdict.word}."]
     failed = [check for check in outcome.verdict.checks if not check.holds]
-    return lines + [f"failed: {check.sentence}: {check.value:.4g}, should be {check.relation} {check.bound:.4g}" for check in failed]
+    return lines + [
+        f"failed: {check.sentence}: {check.value:.4g}, should be {check.relation} {check.bound:.4g}"
+        for check in failed
+    ]

@@ -9,4 +9,7 @@ def check_requirements() -> None:
     """Raise unless the figures and the page can be made."""
     check_matplotlib()
     if importlib.util.find_spec("jinja2") is None:
-        raise ValueError("the report is made with Jinja2, which is not installed; run: pip install 'amagold[paper]'")
+        raise ValueError(
+            "the report is made with Jinja2, which is not installed; run: pip install "
+            "'amagold[paper]'"
+        )

@@ -1,4 +1,6 @@
-"""The appendix's runtime comparison: KL against seconds for AMAGOLD and SGHMC on Dist1 and Dist2."""
+"""The appendix's runtime comparison: KL against seconds for AMAGOLD and SGHMC on Dist1 and
+Dist2.
+"""
 
 import time
 from typing import Any, NamedTuple
@@ -38,9 +40,15 @@ def compute(settings: Settings, work: Work) -> Numbers:
     return {**settings._asdict(), "iterations": iterations, "methods": methods}
 
 
-def _growth(problem: str, method: str, iterations: list[int], settings: Settings, work: Work) -> dict[str, Any]:
+def _growth(
+    problem: str, method: str, iterations: list[int], settings: Settings, work: Work
+) -> dict[str, Any]:
     name = f"{problem}-{method}"
-    sizes = {"num_chains": settings.num_chains, "iterations": iterations, "segment": settings.segment}
+    sizes = {
+        "num_chains": settings.num_chains,
+        "iterations": iterations,
+        "segment": settings.segment,
+    }
 
     def run() -> dict[str, Any]:
         return growing_kl(method, problem, STEP_SIZE, work.key(name), **sizes)
@@ -49,16 +57,31 @@ def _growth(problem: str, method: str, iterations: list[int], settings: Settings
 
 
 def _clock(problem: str, settings: Settings, work: Work) -> dict[str, Any]:
-    """Seconds per draw of one chain: its fastest stretch, methods in turns, so that what else the machine does hardly shows."""
+    """Seconds per draw of one chain: its fastest stretch, methods in turns, so that what else the
+    machine does hardly shows.
+    """
 
     def run() -> dict[str, Any]:
-        chains = {method: _Chain(make_sampler(method, problem, STEP_SIZE), settings.timed) for method in METHODS}
+        chains = {
+            method: _Chain(make_sampler(method, problem, STEP_SIZE), settings.timed)
+            for method in METHODS
+        }
         for chain in chains.values():
             chain.seconds()  # compiles
-        rounds = [{method: chain.seconds() for method, chain in chains.items()} for _ in range(settings.num_timed)]
-        return {method: min(seconds[method] for seconds in rounds) / settings.timed for method in METHODS}
+        rounds = [
+            {method: chain.seconds() for method, chain in chains.items()}
+            for _ in range(settings.num_timed)
+        ]
+        return {
+            method: min(seconds[method] for seconds in rounds) / settings.timed
+            for method in METHODS
+        }
 
-    return work.part(f"{problem}-clock", {"timed": settings.timed, "num_timed": settings.num_timed, **described(problem)}, run)
+    return work.part(
+        f"{problem}-clock",
+        {"timed": settings.timed, "num_timed": settings.num_timed, **described(problem)},
+        run,
+    )
 
 
 class _Chain:
@@ -70,7 +93,9 @@ class _Chain:
 
     def seconds(self) -> float:
         start = time.perf_counter()
-        for states, kept in run_chunks(self.sampler, jax.random.key(1), self.states, self.length, first=self.done):
+        for states, kept in run_chunks(
+            self.sampler, jax.random.key(1), self.states, self.length, first=self.done
+        ):
             self.states = states
             jax.block_until_ready(kept)
         self.done += self.length
@@ -80,9 +105,15 @@ class _Chain:
 class Race(NamedTuple):
     """AMAGOLD and SGHMC against the clock."""
 
-    crossing: float | None  # seconds from which on AMAGOLD is ahead; None if it is not ahead at the end
-    crossing_part: float  # the same as a part of the time that both have; 1 if it is not ahead at the end
-    lead: float  # SGHMC's KL over AMAGOLD's at the same seconds, geometric mean over the first tenth of the time to the crossing
+    crossing: (
+        float | None
+    )  # seconds from which on AMAGOLD is ahead; None if it is not ahead at the end
+    crossing_part: (
+        float  # the same as a part of the time that both have; 1 if it is not ahead at the end
+    )
+    # SGHMC's KL over AMAGOLD's at the same seconds, geometric mean over the first tenth of the time
+    # to the crossing
+    lead: float
     end: float  # AMAGOLD's KL over SGHMC's when each has all its draws
     cost_ratio: float  # seconds of a draw, AMAGOLD's over SGHMC's
 
@@ -105,7 +136,9 @@ def race(numbers: Numbers, problem: str) -> Race:
     per_draw = [numbers["methods"][method][problem]["seconds_per_draw"] for method in METHODS]
     end = float(np.exp(log_kl["AMAGOLD"][-1] - log_kl["SGHMC"][-1]))
     part = float(np.exp(times[last] - times[-1]))
-    return Race(crossing, part, float(np.exp(difference[early].mean())), end, per_draw[0] / per_draw[1])
+    return Race(
+        crossing, part, float(np.exp(difference[early].mean())), end, per_draw[0] / per_draw[1]
+    )
 
 
 def checks(numbers: Numbers) -> list[Check]:
@@ -114,18 +147,25 @@ def checks(numbers: Numbers) -> list[Check]:
         result = race(numbers, problem)
         found += [
             Check(
-                f"{problem}: SGHMC's KL over AMAGOLD's at the same seconds, mean over the first tenth of the time until AMAGOLD overtakes",
+                f"{problem}: SGHMC's KL over AMAGOLD's at the same seconds, mean over the first "
+                "tenth of the time until AMAGOLD overtakes",
                 result.lead,
                 "<=",
                 0.98,
             ),
             Check(
-                f"{problem}: when AMAGOLD overtakes for good, as a part of the time of the shorter run (1 if never)",
+                f"{problem}: when AMAGOLD overtakes for good, as a part of the time of the "
+                "shorter run (1 if never)",
                 result.crossing_part,
                 "<=",
                 0.8,
             ),
-            Check(f"{problem}: AMAGOLD's KL over SGHMC's when each has all its draws", result.end, "<=", 0.5),
+            Check(
+                f"{problem}: AMAGOLD's KL over SGHMC's when each has all its draws",
+                result.end,
+                "<=",
+                0.5,
+            ),
         ]
     return found
 
@@ -140,10 +180,20 @@ def tables(numbers: Numbers) -> list[Table]:
     rows = []
     for problem in PROBLEMS:
         result = race(numbers, problem)
-        per_draw = [1e6 * numbers["methods"][method][problem]["seconds_per_draw"] for method in METHODS]
+        per_draw = [
+            1e6 * numbers["methods"][method][problem]["seconds_per_draw"] for method in METHODS
+        ]
         crossing = "not yet" if result.crossing is None else f"{result.crossing:.3g} s"
-        ends = [f"{np.mean(numbers['methods'][method][problem]['kl'][-1]):.5f}" for method in METHODS]
-        figures = (*(f"{value:.2f}" for value in per_draw), f"{result.cost_ratio:.2f}", f"{result.lead:.2f}", crossing, *ends)
+        ends = [
+            f"{np.mean(numbers['methods'][method][problem]['kl'][-1]):.5f}" for method in METHODS
+        ]
+        figures = (
+            *(f"{value:.2f}" for value in per_draw),
+            f"{result.cost_ratio:.2f}",
+            f"{result.lead:.2f}",
+            crossing,
+            *ends,
+        )
         rows.append((problem, *figures))
     header = (
         "density",
@@ -153,18 +203,28 @@ def tables(numbers: Numbers) -> list[Table]:
         "AMAGOLD overtakes after",
         *(f"{method}'s KL after {numbers['num_samples']:,} draws" for method in METHODS),
     )
-    return [Table("AMAGOLD and SGHMC against the clock. The paper draws it and prints no number.", header, rows)]
+    return [
+        Table(
+            "AMAGOLD and SGHMC against the clock. The paper draws it and prints no number.",
+            header,
+            rows,
+        )
+    ]
 
 
 ITEM = Item(
     name="runtime",
     title="Appendix, runtime comparisons: KL against seconds on Dist1 and Dist2",
-    claim="SGHMC, which has no test to make, is ahead at first and then stays at its bias, where AMAGOLD overtakes it.",
+    claim="SGHMC, which has no test to make, is ahead at first and then stays at its bias, where "
+    "AMAGOLD overtakes it.",
     choices=(
-        "KL of the first n draws of one chain from 0, nothing dropped, mean over many chains; computed as for Figure 2. The paper shows "
+        "KL of the first n draws of one chain from 0, nothing dropped, mean over many chains; "
+        "computed as for Figure 2. The paper shows "
         "one curve per method.",
-        "Seconds are the number of draws times the seconds of a draw: of one chain on one core, the fastest of many stretches, both "
-        "methods timed in turns after compilation. So the curves do not depend on what else the machine does. The paper does not say what "
+        "Seconds are the number of draws times the seconds of a draw: of one chain on one core, "
+        "the fastest of many stretches, both "
+        "methods timed in turns after compilation. So the curves do not depend on what else the "
+        "machine does. The paper does not say what "
         "it timed.",
         "The authors' code has nothing on this figure.",
     ),

@@ -1,4 +1,6 @@
-"""Chains on the paper's densities without data: double well, Dist1 and Dist2, drawn in segments that are counted and dropped."""
+"""Chains on the paper's densities without data: double well, Dist1 and Dist2, drawn in segments
+that are counted and dropped.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -48,18 +50,28 @@ def cells_for(name: str) -> Cells:
 def described(problem: str) -> dict[str, Any]:
     """What every run on a problem depends on beside its own settings."""
     cells = [PROBLEMS[problem].low, PROBLEMS[problem].high, PROBLEMS[problem].shape, LEAST_MASS]
-    return {"problem": problem, "cells": cells, "friction": FRICTION, "num_steps": NUM_STEPS, "noise": NOISE}
+    return {
+        "problem": problem,
+        "cells": cells,
+        "friction": FRICTION,
+        "num_steps": NUM_STEPS,
+        "noise": NOISE,
+    }
 
 
 def make_sampler(method: str, problem: str, step_size: float) -> Sampler:
-    """A method with the paper's settings: T = 10, friction 0.25, gradient noise N(0, I) for the stochastic ones, a fresh momentum."""
+    """A method with the paper's settings: T = 10, friction 0.25, gradient noise N(0, I) for the
+    stochastic ones, a fresh momentum.
+    """
     target = PROBLEMS[problem].density()
     if method == "HMC":
         return hmc(target, step_size=step_size, num_steps=NUM_STEPS)
     if method == "L2MC":
         return l2mc(target, step_size=step_size, friction=FRICTION, num_steps=NUM_STEPS)
     make = {"AMAGOLD": amagold, "SGHMC": sghmc}[method]
-    return make(target, step_size=step_size, friction=FRICTION, num_steps=NUM_STEPS, gradient=noisy(NOISE))
+    return make(
+        target, step_size=step_size, friction=FRICTION, num_steps=NUM_STEPS, gradient=noisy(NOISE)
+    )
 
 
 class Segment(NamedTuple):
@@ -69,8 +81,12 @@ class Segment(NamedTuple):
     acceptance_rate: np.ndarray
 
 
-def segments(sampler: Sampler, key: jax.Array, num_chains: int, length: int, count: int) -> Iterator[Segment]:
-    """`count` segments of `length` draws of each chain, all chains from zero. Equal segments compile once."""
+def segments(
+    sampler: Sampler, key: jax.Array, num_chains: int, length: int, count: int
+) -> Iterator[Segment]:
+    """`count` segments of `length` draws of each chain, all chains from zero. Equal segments
+    compile once.
+    """
     start_key, run_key = jax.random.split(key)
     init = np.asarray(sampler.target.init, np.float32)
     states = start_chains(sampler, np.broadcast_to(init, (num_chains, *init.shape)), start_key)
@@ -89,7 +105,10 @@ def segments(sampler: Sampler, key: jax.Array, num_chains: int, length: int, cou
 def _on_host(pieces: list[Kept]) -> Iterator[Segment]:
     if pieces:
         join = lambda values: np.concatenate([np.asarray(value) for value in values])  # noqa: E731
-        yield Segment(join([piece.position for piece in pieces]), join([piece.info.acceptance_rate for piece in pieces]))
+        yield Segment(
+            join([piece.position for piece in pieces]),
+            join([piece.info.acceptance_rate for piece in pieces]),
+        )
 
 
 class Counted(NamedTuple):
@@ -100,14 +119,22 @@ class Counted(NamedTuple):
 
 
 def count_draws(
-    sampler: Sampler, problem: str, key: jax.Array, num_chains: int, num_samples: int, num_burn_in: int, segment: int
+    sampler: Sampler,
+    problem: str,
+    key: jax.Array,
+    num_chains: int,
+    num_samples: int,
+    num_burn_in: int,
+    segment: int,
 ) -> Counted:
     """Run chains and count their draws after the burn-in; both are whole numbers of segments."""
     cells = cells_for(problem)
     counts = np.zeros((num_chains, len(cells.masses)), np.int64)
     rates = []
     skipped = num_burn_in // segment
-    for number, drawn in enumerate(segments(sampler, key, num_chains, segment, skipped + num_samples // segment)):
+    for number, drawn in enumerate(
+        segments(sampler, key, num_chains, segment, skipped + num_samples // segment)
+    ):
         if number >= skipped:
             counts += cells.count_draws(drawn.position)
             rates.append(drawn.acceptance_rate.mean(dtype=np.float64))

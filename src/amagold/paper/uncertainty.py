@@ -16,28 +16,49 @@ from amagold.paper.work import Work
 
 def compute(settings: Settings, work: Work) -> Numbers:
     def evaluate(laboratory: Laboratory, test: Images, chain: Chain) -> dict[str, Any]:
-        run, strange = laboratory.run(chain), letters(settings.problem.source, settings.problem.num_test)
-        return {kind: uncertainty(run, laboratory.target, images) for kind, images in (("letters", strange), ("digits", test.X))}
+        run, strange = (
+            laboratory.run(chain),
+            letters(settings.problem.source, settings.problem.num_test),
+        )
+        return {
+            kind: uncertainty(run, laboratory.target, images)
+            for kind, images in (("letters", strange), ("digits", test.X))
+        }
 
     methods = evaluate_all(settings, work, evaluate)
-    return {"problem": settings.problem._asdict(), "entropies": ENTROPIES.tolist(), "methods": methods}
+    return {
+        "problem": settings.problem._asdict(),
+        "entropies": ENTROPIES.tolist(),
+        "methods": methods,
+    }
 
 
 def below(numbers: Numbers, method: str) -> dict[str, np.ndarray]:
-    """At every place of the table, the share of letters below each entropy, the mean over repeats."""
+    """At every place of the table, the share of letters below each entropy, the mean over
+    repeats.
+    """
     places = numbers["methods"][method]
-    return {place: np.mean([chain["letters"]["below"] for chain in chains], axis=0) for place, chains in places.items()}
+    return {
+        place: np.mean([chain["letters"]["below"] for chain in chains], axis=0)
+        for place, chains in places.items()
+    }
 
 
 def mean_of(numbers: Numbers, method: str, word: str, kind: str = "letters") -> dict[str, float]:
     """At every place of the table, a mean entropy."""
     places = numbers["methods"][method]
-    return {place: float(np.mean([chain[kind][word] for chain in chains])) for place, chains in places.items()}
+    return {
+        place: float(np.mean([chain[kind][word] for chain in chains]))
+        for place, chains in places.items()
+    }
 
 
 def widest(numbers: Numbers, method: str) -> float:
     """The largest gap between the distributions of two settings."""
-    return max(float(np.abs(one - other).max()) for one, other in combinations(below(numbers, method).values(), 2))
+    return max(
+        float(np.abs(one - other).max())
+        for one, other in combinations(below(numbers, method).values(), 2)
+    )
 
 
 def checks(numbers: Numbers) -> list[Check]:
@@ -45,10 +66,21 @@ def checks(numbers: Numbers) -> list[Check]:
     small = [Chain(BIASED, SMALL, rate).place for rate in RATES]
     return [
         # 0 would be the same distribution, 1 one without overlap
-        Check("Largest gap between AMAGOLD's distributions of entropy at two settings", widest(numbers, EXACT), "<=", 0.3),
-        Check("The same over SGHMC's", widest(numbers, EXACT) / max(widest(numbers, BIASED), 1e-6), "<=", 0.6),
         Check(
-            "Share of letters that single draws of SGHMC at the smaller b are sure of, over AMAGOLD's share, at least",
+            "Largest gap between AMAGOLD's distributions of entropy at two settings",
+            widest(numbers, EXACT),
+            "<=",
+            0.3,
+        ),
+        Check(
+            "The same over SGHMC's",
+            widest(numbers, EXACT) / max(widest(numbers, BIASED), 1e-6),
+            "<=",
+            0.6,
+        ),
+        Check(
+            "Share of letters that single draws of SGHMC at the smaller b are sure of, over "
+            "AMAGOLD's share, at least",
             min(biased[place] / max(exact[place], 1e-6) for place in small),
             ">=",
             2.0,
@@ -63,16 +95,35 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
 
 
 def tables(numbers: Numbers) -> list[Table]:
-    header = ("algorithm", "setting", "letters", "letters, single draws", "digits", "digits, single draws")
+    header = (
+        "algorithm",
+        "setting",
+        "letters",
+        "letters, single draws",
+        "digits",
+        "digits, single draws",
+    )
     header = (*header, "sure of letters", "sure of letters, single draws")
     rows = []
     for method in numbers["methods"]:
         for place in numbers["methods"][method]:
-            means = [mean_of(numbers, method, word, kind)[place] for kind in ("letters", "digits") for word in ("mean", "mean_of_draws")]
+            means = [
+                mean_of(numbers, method, word, kind)[place]
+                for kind in ("letters", "digits")
+                for word in ("mean", "mean_of_draws")
+            ]
             sure = [mean_of(numbers, method, word)[place] for word in ("sure", "sure_of_draws")]
-            rows.append((method, place, *(f"{value:.3f}" for value in means), *(f"{100 * share:.1f}%" for share in sure)))
+            rows.append(
+                (
+                    method,
+                    place,
+                    *(f"{value:.3f}" for value in means),
+                    *(f"{100 * share:.1f}%" for share in sure),
+                )
+            )
     title = (
-        f"Mean entropy in nats, of the last 20 draws together and of single ones (knowing nothing is {np.log(10.0):.3f}), and the share of "
+        "Mean entropy in nats, of the last 20 draws together and of single ones (knowing nothing "
+        f"is {np.log(10.0):.3f}), and the share of "
         f"letters with an entropy below {SURE:g}"
     )
     return [Table(f"{title}. The paper draws the distribution and prints no number.", header, rows)]
@@ -81,13 +132,18 @@ def tables(numbers: Numbers) -> list[Table]:
 ITEM = Item(
     name="uncertainty",
     title="Figure 5: entropy of the predictions for letters (notMNIST)",
-    claim="AMAGOLD's uncertainty about letters is much the same at every b and h, while SGHMC's is not: at b = 5e-6 its draws are "
+    claim="AMAGOLD's uncertainty about letters is much the same at every b and h, while SGHMC's "
+    "is not: at b = 5e-6 its draws are "
     "overconfident.",
     choices=(
-        "The chains are those of Table 2. The entropy is that of the mean prediction of the last 20 draws kept.",
-        "Draws of a chain that diverges are each sure of one class, but not of the same one, so their mean looks unsure; once it has "
-        "collapsed, some of them are the same for every image. Overconfidence is therefore judged by single draws.",
-        "The letters are the 10,000 test images of notMNIST in MNIST's format, scaled like the digits.",
+        "The chains are those of Table 2. The entropy is that of the mean prediction of the last "
+        "20 draws kept.",
+        "Draws of a chain that diverges are each sure of one class, but not of the same one, so "
+        "their mean looks unsure; once it has "
+        "collapsed, some of them are the same for every image. Overconfidence is therefore judged "
+        "by single draws.",
+        "The letters are the 10,000 test images of notMNIST in MNIST's format, scaled like the "
+        "digits.",
     ),
     settings=PRESETS,
     duration={

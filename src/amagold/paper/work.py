@@ -19,7 +19,9 @@ def say_nothing(words: str) -> None:
 
 
 class Work:
-    """The parts of one item: each is computed once for its settings, and read from its file afterwards."""
+    """The parts of one item: each is computed once for its settings, and read from its file
+    afterwards.
+    """
 
     def __init__(self, folder: Path, item: str, seed: int = 0, say: Report = say_nothing) -> None:
         self.folder = folder / item
@@ -32,12 +34,17 @@ class Work:
         return jax.random.fold_in(jax.random.key(self.seed), number)
 
     def place(self, name: str, settings: Mapping[str, Any]) -> Path:
-        """Where files of a part that keeps its own may go, such as a chain's store; without a suffix."""
+        """Where files of a part that keeps its own may go, such as a chain's store; without a
+        suffix.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / f"{name}-{_mark({**settings, 'seed': self.seed})}"
 
-    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What `compute` returns, as JSON keeps it: from the file if there is one with these settings, else computed and written.
+    def part(
+        self, name: str, settings: Mapping[str, Any], compute: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """What `compute` returns, as JSON keeps it: from the file if there is one with these
+        settings, else computed and written.
 
         Args:
           name: letters, digits, dots and hyphens; unique within the item.
@@ -48,10 +55,16 @@ class Work:
         place = self.place(name, settings)
         path = place.with_name(f"{place.name}.json")  # a name may have dots of its own
         known = {"settings": json.loads(json.dumps(dict(settings))), "seed": self.seed}
-        if (found := _read(path)) is None or any(found.get(word) != value for word, value in known.items()):
+        if (found := _read(path)) is None or any(
+            found.get(word) != value for word, value in known.items()
+        ):
             start = time.perf_counter()
             numbers = compute()
-            found = known | {"version": __version__, "seconds": time.perf_counter() - start, "numbers": numbers}
+            found = known | {
+                "version": __version__,
+                "seconds": time.perf_counter() - start,
+                "numbers": numbers,
+            }
             text = json.dumps(found)
             write_whole(path, text.encode(), durable=True)
             found = json.loads(text)  # fresh or from the file, the same

@@ -19,7 +19,10 @@ def make_folder(path: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"output must be a folder that can be written, got {str(path)!r} ({error.strerror}); name another one") from None
+        raise ValueError(
+            f"output must be a folder that can be written, got {str(path)!r} ({error.strerror}); "
+            "name another one"
+        ) from None
     return folder
 
 

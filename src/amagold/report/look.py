@@ -15,8 +15,12 @@ COLOURS = {"AMAGOLD": "#0b7a75", "SGHMC": "#d9622b", "HMC": "#8a6fc0", "L2MC": "
 def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure:
     """A white figure whose title says what was found and whose subtitle says how."""
     figure = Figure(figsize=(width, height), facecolor="white")
-    figure.text(0.022, 1.0 - 0.17 / height, title, fontsize=15, fontweight="bold", color=INK, va="top")
-    figure.text(0.022, 1.0 - 0.52 / height, subtitle, fontsize=10, color=QUIET, va="top", linespacing=1.4)
+    figure.text(
+        0.022, 1.0 - 0.17 / height, title, fontsize=15, fontweight="bold", color=INK, va="top"
+    )
+    figure.text(
+        0.022, 1.0 - 0.52 / height, subtitle, fontsize=10, color=QUIET, va="top", linespacing=1.4
+    )
     return figure
 
 

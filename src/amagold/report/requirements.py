@@ -8,4 +8,7 @@ def check_matplotlib() -> None:
     try:
         importlib.import_module("matplotlib")
     except ImportError:
-        raise ValueError("pictures are drawn with matplotlib, which is not installed; run: pip install 'amagold[plot]'") from None
+        raise ValueError(
+            "pictures are drawn with matplotlib, which is not installed; run: pip install "
+            "'amagold[plot]'"
+        ) from None

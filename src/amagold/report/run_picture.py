@@ -1,4 +1,6 @@
-"""One run at a glance: how it was tuned, what it accepted, the energy errors behind that, and the slowest parameter."""
+"""One run at a glance: how it was tuned, what it accepted, the energy errors behind that, and the
+slowest parameter.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -20,13 +22,21 @@ def draw(run: Any) -> Figure:
     """Four panels."""
     sizes = run.posterior.sizes
     state = "partial run" if run.is_partial else "run"
-    acceptance = float(run.sample_stats["acceptance_rate"].mean()) if sizes["draw"] else float("nan")
+    acceptance = (
+        float(run.sample_stats["acceptance_rate"].mean()) if sizes["draw"] else float("nan")
+    )
     figure = new_figure(
         10.0,
         6.4,
-        f"{run.label.capitalize()} {state}: {sizes['chain']} chains of {sizes['draw']:,} draws, {acceptance:.0%} accepted",
-        f"{run.sampling_seconds:.2f} s of sampling, {run.warmup_seconds:.2f} s of warm-up, {run.compile_seconds:.1f} s of compilation."
-        + (f"  {len(run.warnings)} warning(s): see run.warnings." if run.warnings else "  No warnings."),
+        f"{run.label.capitalize()} {state}: {sizes['chain']} chains of {sizes['draw']:,} draws, "
+        f"{acceptance:.0%} accepted",
+        f"{run.sampling_seconds:.2f} s of sampling, {run.warmup_seconds:.2f} s of warm-up, "
+        f"{run.compile_seconds:.1f} s of compilation."
+        + (
+            f"  {len(run.warnings)} warning(s): see run.warnings."
+            if run.warnings
+            else "  No warnings."
+        ),
     )
     places = [(0.075, 0.52), (0.575, 0.52), (0.075, 0.08), (0.575, 0.08)]
     panels = (_step_size, _acceptance, _energy_error, _trace)
@@ -46,7 +56,9 @@ def _title(axes: Axes, title: str, unit: str) -> None:
 
 
 def _nothing(axes: Axes, why: str) -> None:
-    axes.text(0.5, 0.5, why, fontsize=9, color=QUIET, ha="center", va="center", transform=axes.transAxes)
+    axes.text(
+        0.5, 0.5, why, fontsize=9, color=QUIET, ha="center", va="center", transform=axes.transAxes
+    )
     axes.set(xticks=[], yticks=[])
 
 
@@ -58,11 +70,17 @@ def _step_size(axes: Axes, run: Any) -> None:
     _title(axes, "Step size in warm-up, and as it was frozen", "transition of warm-up")
     steps = history["step_size"].values[0]
     axes.plot(steps, color=ACCENT, linewidth=1.0)
-    changes = np.flatnonzero(np.diff(history["mass_scale"].values[0])) + 1 if "mass_scale" in history else []
+    changes = (
+        np.flatnonzero(np.diff(history["mass_scale"].values[0])) + 1
+        if "mass_scale" in history
+        else []
+    )
     for change in changes:
         axes.axvline(float(change), color=SECOND, linewidth=0.8, linestyle=(0, (3, 3)))
     if len(changes):
-        axes.text(float(changes[-1]), axes.get_ylim()[1], " new mass", fontsize=8, color=SECOND, va="top")
+        axes.text(
+            float(changes[-1]), axes.get_ylim()[1], " new mass", fontsize=8, color=SECOND, va="top"
+        )
     if run.sample_stats.sizes["draw"]:
         axes.axhline(float(run.sample_stats["step_size"][0, 0]), color=INK, linewidth=0.9)
     # the first tries span orders of magnitude
@@ -80,20 +98,39 @@ def _acceptance(axes: Axes, run: Any) -> None:
     # as many stretches for each part as its length deserves
     share = warmup.sizes["draw"] / max(1, warmup.sizes["draw"] + thin * kept.sizes["draw"])
     axes.plot(*_binned(warmup, 0, 1, round(NUM_BINS * share)), color=QUIET, linewidth=1.2)
-    axes.plot(*_binned(kept, warmup.sizes["draw"], thin, round(NUM_BINS * (1.0 - share))), color=ACCENT, linewidth=1.4)
+    axes.plot(
+        *_binned(kept, warmup.sizes["draw"], thin, round(NUM_BINS * (1.0 - share))),
+        color=ACCENT,
+        linewidth=1.4,
+    )
     wanted = getattr(run.plan, "target_acceptance", None)
     if wanted is not None:
         axes.axhline(wanted, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
         # a quarter turn is shortened below it and left alone above
-        word = "dashed: the least" if getattr(run.plan, "integrator", None) == "rotation" else "dashed: aimed for"
-        axes.text(0.99, wanted - 0.05, word, fontsize=8, color=INK, va="top", ha="right", transform=axes.get_yaxis_transform())
+        word = (
+            "dashed: the least"
+            if getattr(run.plan, "integrator", None) == "rotation"
+            else "dashed: aimed for"
+        )
+        axes.text(
+            0.99,
+            wanted - 0.05,
+            word,
+            fontsize=8,
+            color=INK,
+            va="top",
+            ha="right",
+            transform=axes.get_yaxis_transform(),
+        )
     axes.set_ylim(-0.02, 1.04)
 
 
 def _binned(rates: Any, first: int, thin: int, num_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Means over chains and stretches, and the transitions in their middle."""
     num_draws = rates.sizes["draw"]
-    edges = np.unique(np.linspace(0, num_draws, min(max(2, num_bins), max(1, num_draws)) + 1).astype(int))
+    edges = np.unique(
+        np.linspace(0, num_draws, min(max(2, num_bins), max(1, num_draws)) + 1).astype(int)
+    )
     means = [float(rates.isel(draw=slice(low, high)).mean()) for low, high in pairwise(edges)]
     return first + thin * 0.5 * (edges[1:] + edges[:-1])[: len(means)], np.asarray(means)
 
@@ -125,7 +162,9 @@ def _trace(axes: Axes, run: Any) -> None:
     _title(axes, f"Slowest parameter: {name}", "kept draw")
     stride = max(1, values.shape[1] // MOST_POINTS)
     draws = np.linspace(0, run.posterior.sizes["draw"], values.shape[1])[::stride]
-    for chain, colour in zip(range(min(MOST_CHAINS, len(values))), (ACCENT, SECOND, INK, QUIET), strict=False):
+    for chain, colour in zip(
+        range(min(MOST_CHAINS, len(values))), (ACCENT, SECOND, INK, QUIET), strict=False
+    ):
         axes.plot(draws, values[chain, ::stride], linewidth=0.6, alpha=0.7, color=colour)
 
 
@@ -137,8 +176,13 @@ def _slowest(run: Any) -> tuple[str, np.ndarray]:
 
     few = reduced(run.posterior)
     sizes = {name: np.asarray(found) for name, found in ess(few).data_vars.items()}
-    name = min(sizes, key=lambda key: float(np.nanmin(sizes[key])) if np.isfinite(sizes[key]).any() else np.inf)
-    known = np.where(np.isfinite(sizes[name]), sizes[name], np.inf)  # a parameter that is not finite has no size
+    name = min(
+        sizes,
+        key=lambda key: float(np.nanmin(sizes[key])) if np.isfinite(sizes[key]).any() else np.inf,
+    )
+    known = np.where(
+        np.isfinite(sizes[name]), sizes[name], np.inf
+    )  # a parameter that is not finite has no size
     place = np.unravel_index(np.argmin(known), known.shape) if known.ndim else ()
     label = f"{name}[{', '.join(map(str, place))}]" if place else str(name)
     variable = few[name]

@@ -12,7 +12,9 @@ class BrokenBoundError(ValueError):
 
 
 def check_bounds(info: Info) -> None:
-    """Raise if any of these transitions, with axes (draw, chain), met an example that broke its bound."""
+    """Raise if any of these transitions, with axes (draw, chain), met an example that broke its
+    bound.
+    """
     found: Any = info.broken_bound
     if isinstance(found, tuple):
         return
@@ -20,6 +22,7 @@ def check_bounds(info: Info) -> None:
     if (broken >= 0).any():
         draw, chain = np.argwhere(broken >= 0)[0]
         raise BrokenBoundError(
-            f"bounds must hold for every example, but example {int(broken[draw, chain])} broke its bound in chain {int(chain)}: the "
+            f"bounds must hold for every example, but example {int(broken[draw, chain])} broke "
+            f"its bound in chain {int(chain)}: the "
             "draws would not be exact; correct the target's bounds, or use acceptance.full()"
         )

@@ -35,12 +35,18 @@ def start_chains(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> S
 
 
 @jit(OFTEN)
-def _start(sampler: Sampler, positions: trees.PyTree, key: jax.Array) -> tuple[State, jax.Array, jax.Array, jax.Array]:
-    """The states, and of each chain whether its start is finite, inside the domain, and of finite density."""
+def _start(
+    sampler: Sampler, positions: trees.PyTree, key: jax.Array
+) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+    """The states, and of each chain whether its start is finite, inside the domain, and of finite
+    density.
+    """
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     states = jax.vmap(sampler.init)(positions, jax.random.split(key, num_chains))
     has_memory = bool(jax.tree.leaves(states.memory))
-    has_density = jax.vmap(trees.all_finite)(states.memory) if has_memory else jnp.ones(num_chains, bool)
+    has_density = (
+        jax.vmap(trees.all_finite)(states.memory) if has_memory else jnp.ones(num_chains, bool)
+    )
     is_inside = jax.vmap(sampler.target.is_inside)(positions)
     return states, jax.vmap(trees.all_finite)(positions), is_inside, has_density
 
@@ -49,7 +55,9 @@ def _every_chain(is_good: jax.Array, must: str, remedy: str) -> None:
     """Raise for the first chain whose start is not good."""
     bad = np.flatnonzero(~np.asarray(is_good))
     if bad.size:
-        raise ValueError(f"positions must {must}, but the start of chain {bad[0]} fails that; {remedy}")
+        raise ValueError(
+            f"positions must {must}, but the start of chain {bad[0]} fails that; {remedy}"
+        )
 
 
 def run_chains(
@@ -65,7 +73,8 @@ def run_chains(
 ) -> Draws:
     """Run one chain from each position, in chunks over all host devices.
 
-    The draws depend on the key alone, not on `chunk_bytes` or the report. For one chain give positions a leading axis of 1.
+    The draws depend on the key alone, not on `chunk_bytes` or the report. For one chain give
+    positions a leading axis of 1.
 
     Args:
       sampler: any sampler of this library.
@@ -77,9 +86,18 @@ def run_chains(
       chunk_bytes: budget for the draws that one chunk keeps on a device.
       report: called after each chunk with the number of draws done so far, burn-in included.
     """
-    checks.whole_number("num_samples", num_samples, at_least=1, remedy="give the number of draws to keep")
-    checks.whole_number("num_burn_in", num_burn_in, at_least=0, remedy="give the number of draws to throw away, or 0")
-    checks.whole_number("thin", thin, at_least=1, remedy="give the number of transitions per kept draw")
+    checks.whole_number(
+        "num_samples", num_samples, at_least=1, remedy="give the number of draws to keep"
+    )
+    checks.whole_number(
+        "num_burn_in",
+        num_burn_in,
+        at_least=0,
+        remedy="give the number of draws to throw away, or 0",
+    )
+    checks.whole_number(
+        "thin", thin, at_least=1, remedy="give the number of transitions per kept draw"
+    )
     start_key, run_key = jax.random.split(key)
     states = start_chains(sampler, positions, start_key)
     done = 0
@@ -90,13 +108,17 @@ def run_chains(
         if report is not None:
             report(done)
 
-    for latest, kept in run_chunks(sampler, run_key, states, num_burn_in, thin=thin, chunk_bytes=chunk_bytes):
+    for latest, kept in run_chunks(
+        sampler, run_key, states, num_burn_in, thin=thin, chunk_bytes=chunk_bytes
+    ):
         states = jax.block_until_ready(latest)
         check_bounds(kept.info)
         tell(kept)
     pieces: list[Kept] = []
     first = num_burn_in * thin
-    for latest, kept in run_chunks(sampler, run_key, states, num_samples, thin=thin, first=first, chunk_bytes=chunk_bytes):
+    for latest, kept in run_chunks(
+        sampler, run_key, states, num_samples, thin=thin, first=first, chunk_bytes=chunk_bytes
+    ):
         states = latest
         pieces.append(jax.tree.map(np.asarray, kept))
         check_bounds(pieces[-1].info)

@@ -11,10 +11,13 @@ UNSET = -1  # JAX's own default: one device, unless told otherwise
 def use_all_cores() -> None:
     """Show every core to JAX as a device, so that chains spread over them.
 
-    JAX fixes its devices when it first computes, so this has an effect only before that; later, or where the user has set
-    the number of devices, it leaves things as they are. `import amagold` does this when its first name is used.
+    JAX fixes its devices when it first computes, so this has an effect only before that; later, or
+    where the user has set the number of devices, it leaves things as they are. `import amagold`
+    does this when its first name is used.
     """
-    chosen = "JAX_NUM_CPU_DEVICES" in os.environ or "host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    chosen = "JAX_NUM_CPU_DEVICES" in os.environ or "host_platform_device_count" in os.environ.get(
+        "XLA_FLAGS", ""
+    )
     if chosen or getattr(jax.config, "jax_num_cpu_devices", UNSET) != UNSET:
         return
     with contextlib.suppress(RuntimeError):  # the devices are already fixed

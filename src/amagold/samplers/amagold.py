@@ -24,8 +24,9 @@ def amagold(
 ) -> Sampler:
     """T stochastic leapfrog steps, corrected once by a Metropolis-Hastings test. Exact.
 
-    The authors' code makes T - 1 gradient steps for a T of theirs and leaves the prior out of the networks' test; this
-    follows the paper: T gradients, and the same target in the gradient and in the test.
+    The authors' code makes T - 1 gradient steps for a T of theirs and leaves the prior out of the
+    networks' test; this follows the paper: T gradients, and the same target in the gradient and in
+    the test.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
@@ -33,12 +34,21 @@ def amagold(
       friction: beta; b = epsilon * beta is the momentum lost per step.
       num_steps: T, gradients per test.
       mass: sigma^2: one number, a diagonal (like the position, or one vector), or a dense matrix.
-      batch_size: examples per gradient, drawn independently; short for `gradient=amagold.gradients.minibatch(batch_size)`.
-      gradient: an estimator from `amagold.gradients`; with neither this nor `batch_size`, the exact gradient.
+      batch_size: examples per gradient, drawn independently; short for
+        `gradient=amagold.gradients.minibatch(batch_size)`.
+      gradient: an estimator from `amagold.gradients`; with neither this nor `batch_size`, the exact
+        gradient.
       acceptance: a test from `amagold.acceptance`; None is the exact test over all data.
-      resample_momentum: True draws the momentum afresh for every transition (the reversible chain); False keeps it and
-        negates it on rejection (the irreversible chain).
+      resample_momentum: True draws the momentum afresh for every transition (the reversible chain);
+        False keeps it and negates it on rejection (the irreversible chain).
     """
     check_dynamics(step_size, friction)
     proposal = Leapfrog(step_size, friction, as_mass(mass))
-    return amortized(target, proposal, num_steps, choose_gradient(batch_size, gradient), acceptance, resample_momentum)
+    return amortized(
+        target,
+        proposal,
+        num_steps,
+        choose_gradient(batch_size, gradient),
+        acceptance,
+        resample_momentum,
+    )

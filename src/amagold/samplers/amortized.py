@@ -1,7 +1,9 @@
-"""Amortized Metropolis adjustment (Section 4 of the paper): T steps of any proposal, corrected once.
+"""Amortized Metropolis adjustment (Section 4 of the paper): T steps of any proposal, corrected
+once.
 
-One transition is `advance(state, draw(key), gather(...))`: the randomness is drawn apart from its use, so that it can be
-drawn in bulk, fed backwards by a test, or told to a data loader ahead of time.
+One transition is `advance(state, draw(key), gather(...))`: the randomness is drawn apart from its
+use, so that it can be drawn in bulk, fed backwards by a test, or told to a data loader ahead of
+time.
 """
 
 import dataclasses
@@ -22,14 +24,18 @@ from amagold.trajectory.phase import Phase, Proposal
 
 INT32_MAX = 2**31 - 1
 STRETCH = 0x57E7  # folded into a transition's key for the step size's own number
-LATE_BYTES = 256 * 2**20  # a transition of all chains that needs more noise than this draws it step by step
+LATE_BYTES = (
+    256 * 2**20
+)  # a transition of all chains that needs more noise than this draws it step by step
 
 
 class State(NamedTuple):
     """What the next transition needs."""
 
     position: trees.PyTree  # theta
-    momentum: trees.PyTree  # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
+    momentum: (
+        trees.PyTree
+    )  # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
     memory: Any  # what the test remembers of the position
 
 
@@ -41,12 +47,15 @@ class Randomness(NamedTuple):
     gradient_noise: Any  # the gradient estimator's own noise, steps on the leading axis
     batches: Any  # which examples the steps' gradients see, steps on the leading axis
     test: Any  # the uniform number of the test
-    stretch: Any = ()  # what the step size is multiplied by in this transition; empty where it is fixed
+    # what the step size is multiplied by in this transition; empty where it is fixed
+    stretch: Any = ()
 
 
 @trees.record(static=("label",))
 class Info:
-    """Diagnostics of one transition. `label` says whether the sampler that made it is exact or biased."""
+    """Diagnostics of one transition. `label` says whether the sampler that made it is exact or
+    biased.
+    """
 
     is_accepted: jax.Array
     acceptance_rate: jax.Array  # min(1, a)
@@ -55,15 +64,17 @@ class Info:
     num_gradient_examples: jax.Array
     num_energy_examples: jax.Array
     label: str
-    broken_bound: Any = ()  # an example that broke the test's bound, or -1; empty where the test has none
+    # an example that broke the test's bound, or -1; empty where the test has none
+    broken_bound: Any = ()
 
 
 @trees.record(static=("num_steps", "resample_momentum", "jitter"))
 class Sampler:
-    """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three parts of a step.
+    """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three
+    parts of a step.
 
-    The record is a pytree: pass it to your own jitted functions as an argument, and a new step size, friction or mass does
-    not recompile them, nor is the data baked into them.
+    The record is a pytree: pass it to your own jitted functions as an argument, and a new step
+    size, friction or mass does not recompile them, nor is the data baked into them.
     """
 
     target: Target
@@ -72,32 +83,49 @@ class Sampler:
     acceptance: Acceptance
     num_steps: int
     resample_momentum: bool
-    jitter: float = 0.0  # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against resonances
+    # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against
+    # resonances
+    jitter: float = 0.0
 
     @property
     def label(self) -> str:
-        """Whether draws are exact in the limit: "exact", "biased", or "approximate" with its error."""
+        """Whether draws are exact in the limit: "exact", "biased", or "approximate" with
+        its error.
+        """
         return "biased" if self.proposal.symmetry == "none" else self.acceptance.label
 
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
-        """The state at a position. A kept momentum starts from its stationary law if a key is given, else from zero."""
+        """The state at a position. A kept momentum starts from its stationary law if a key is
+        given, else from zero.
+        """
         position = trees.as_position(position)
         self.check(position)
         momentum: trees.PyTree = ()
         if not self.resample_momentum:
             momentum = _first_momentum(self.proposal, key, position)
         state = State(position, momentum, _remember(self, position))
-        if trees.is_concrete(state.memory) and not all(bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)):
-            raise ValueError("position must have a finite log density, got one that is not; start where the density is positive")
+        if trees.is_concrete(state.memory) and not all(
+            bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)
+        ):
+            raise ValueError(
+                "position must have a finite log density, got one that is not; start where the "
+                "density is positive"
+            )
         return state
 
     def check(self, position: trees.PyTree) -> None:
-        """Raise with a clear sentence when the target or the proposal does not fit positions like this one."""
+        """Raise with a clear sentence when the target or the proposal does not fit positions like
+        this one.
+        """
         self.target.check(position)
         self.proposal.check(position)
 
-    def step(self, key: jax.Array, state: State, batches: trees.PyTree = None) -> tuple[State, Info]:
-        """One transition. `batches` is for plan="external": T batches of rows, stacked on a leading axis."""
+    def step(
+        self, key: jax.Array, state: State, batches: trees.PyTree = None
+    ) -> tuple[State, Info]:
+        """One transition. `batches` is for plan="external": T batches of rows, stacked on a leading
+        axis.
+        """
         return _step(self, key, state, batches)
 
     def draw(self, key: jax.Array, position: trees.PyTree, late: bool = False) -> Randomness:
@@ -113,13 +141,22 @@ class Sampler:
         }
         batches = self.gradient.draw(batch_key, self.target, self.num_steps)
         drawn = draw_all(draws, noise_key, position, late)
-        return Randomness(**drawn, batches=batches, test=self.acceptance.draw(test_key), stretch=self._draw_stretch(key))
+        return Randomness(
+            **drawn,
+            batches=batches,
+            test=self.acceptance.draw(test_key),
+            stretch=self._draw_stretch(key),
+        )
 
     def _draw_stretch(self, key: jax.Array) -> Any:
-        """The same for all steps of a trajectory and the same both ways, so that the transition stays exact."""
+        """The same for all steps of a trajectory and the same both ways, so that the transition
+        stays exact.
+        """
         if not self.jitter:
             return ()
-        return jax.random.uniform(jax.random.fold_in(key, STRETCH), minval=1.0 - self.jitter, maxval=1.0 + self.jitter)
+        return jax.random.uniform(
+            jax.random.fold_in(key, STRETCH), minval=1.0 - self.jitter, maxval=1.0 + self.jitter
+        )
 
     def draws_late(self, position: trees.PyTree, num_chains: int = 1) -> bool:
         """Whether one transition of all chains needs so much noise that it is better drawn late."""
@@ -133,53 +170,83 @@ class Sampler:
         return self.gradient.gather(self.target, randomness.batches)
 
     def num_gradients(self, position: trees.PyTree) -> int:
-        """How many gradients one transition evaluates. Nothing is computed, and the target is not asked."""
+        """How many gradients one transition evaluates. Nothing is computed, and the target is not
+        asked.
+        """
         counted: list[int] = []
 
         def count(key: jax.Array) -> None:
             randomness = self.draw(key, position)
-            momentum = randomness.momentum if self.resample_momentum else _first_momentum(self.proposal, key, position)
+            momentum = (
+                randomness.momentum
+                if self.resample_momentum
+                else _first_momentum(self.proposal, key, position)
+            )
             flat = lambda at, step: jax.tree.map(jnp.zeros_like, at)  # noqa: E731
             noise = randomness.noise
-            counted.append(run_trajectory(self.proposal, Phase(position, momentum), noise, (), flat, self.num_steps)[2])
+            counted.append(
+                run_trajectory(
+                    self.proposal, Phase(position, momentum), noise, (), flat, self.num_steps
+                )[2]
+            )
 
         jax.eval_shape(count, jax.random.key(0))
         return self.num_steps * counted[0]
 
-    def _run(self, origin: Phase, randomness: Randomness, rows: Any) -> tuple[Phase, jax.Array, int]:
+    def _run(
+        self, origin: Phase, randomness: Randomness, rows: Any
+    ) -> tuple[Phase, jax.Array, int]:
         """The trajectory's end, its work, and the gradients that each step asked for."""
 
         def gradient(position: trees.PyTree, step: tuple[Any, Any]) -> trees.PyTree:
             step_rows, noise = step
             if rows is None:
                 step_rows = self.gradient.gather(self.target, step_rows)
-            return self.gradient.estimate(self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position))
+            return self.gradient.estimate(
+                self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position)
+            )
 
         proposal: Any = self.proposal
         if self.jitter:
-            proposal = dataclasses.replace(proposal, step_size=proposal.step_size * randomness.stretch)
+            proposal = dataclasses.replace(
+                proposal, step_size=proposal.step_size * randomness.stretch
+            )
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
         return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
 
     def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
-        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows from the target's data."""
-        origin = Phase(state.position, randomness.momentum if self.resample_momentum else state.momentum)
+        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows
+        from the target's data.
+        """
+        origin = Phase(
+            state.position, randomness.momentum if self.resample_momentum else state.momentum
+        )
         end, work, calls = self._run(origin, randomness, rows)
-        decision = self.acceptance.decide(self.target, randomness.test, state.memory, end.position, work)
+        decision = self.acceptance.decide(
+            self.target, randomness.test, state.memory, end.position, work
+        )
 
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
         turned = self.proposal.reverse(origin)
-        accepted = State(end.position, () if self.resample_momentum else end.momentum, decision.memory)
-        rejected = State(turned.position, () if self.resample_momentum else turned.momentum, state.memory)
+        accepted = State(
+            end.position, () if self.resample_momentum else end.momentum, decision.memory
+        )
+        rejected = State(
+            turned.position, () if self.resample_momentum else turned.momentum, state.memory
+        )
         state = trees.where(decision.is_accepted, accepted, rejected)
 
-        acceptance_rate = jnp.where(jnp.isfinite(decision.log_ratio), jnp.exp(jnp.minimum(decision.log_ratio, 0.0)), 0.0)
+        acceptance_rate = jnp.where(
+            jnp.isfinite(decision.log_ratio), jnp.exp(jnp.minimum(decision.log_ratio, 0.0)), 0.0
+        )
         info = Info(
             is_accepted=decision.is_accepted,
             acceptance_rate=acceptance_rate,
             log_ratio=decision.log_ratio,
             is_divergent=decision.is_divergent,
-            num_gradient_examples=_count(self.num_steps * calls * self.gradient.num_examples(self.target)),
+            num_gradient_examples=_count(
+                self.num_steps * calls * self.gradient.num_examples(self.target)
+            ),
             num_energy_examples=_count(self.acceptance.num_examples(self.target))
             if decision.num_examples is None
             else decision.num_examples,
@@ -197,33 +264,41 @@ def amortized(
     acceptance: Acceptance | None = None,
     resample_momentum: bool = True,
 ) -> Sampler:
-    """T steps of any proposal, corrected once by a Metropolis-Hastings test (eq. 3 and eq. 6 of the paper).
+    """T steps of any proposal, corrected once by a Metropolis-Hastings test (eq. 3 and eq. 6 of the
+    paper).
 
     Args:
       target: what to sample from.
-      proposal: one stochastic step with tractable densities. With `draw`, `propose` and `log_density` on positions it is
-        corrected by the reversible form; with `reverse`, `draw_momentum` and `log_momentum` too, on phases, by the
-        skew-reversible form; one that knows its own work has `step`. `amagold.trajectory` has examples.
+      proposal: one stochastic step with tractable densities. With `draw`, `propose` and
+        `log_density` on positions it is corrected by the reversible form; with `reverse`,
+        `draw_momentum` and `log_momentum` too, on phases, by the skew-reversible form; one that
+        knows its own work has `step`. `amagold.trajectory` has examples.
       num_steps: T.
       gradient: how grad U is estimated; None is the exact gradient.
       acceptance: the test; None is the exact test over all data.
-      resample_momentum: draw the momentum afresh for every transition (reversible), or keep it and negate it on rejection.
+      resample_momentum: draw the momentum afresh for every transition (reversible), or keep it and
+        negate it on rejection.
     """
     gradient = full_gradient() if gradient is None else gradient
     acceptance = full() if acceptance is None else acceptance
-    checks.whole_number("num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test")
+    checks.whole_number(
+        "num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test"
+    )
     gradient.check(target, int(num_steps))
     estimator: GradientEstimator = bound_to(target, gradient)
     test: Acceptance = bound_to(target, acceptance, getattr(estimator, "reference", None))
     if not resample_momentum and getattr(test, "needs_fresh_momentum", False):
         raise ValueError(
-            "resample_momentum must be True with acceptance.barker, got False: each of its many rejections would turn the chain around; "
+            "resample_momentum must be True with acceptance.barker, got False: each of its many "
+            "rejections would turn the chain around; "
             "use another test, or a fresh momentum"
         )
     if test.label == "exact" and not estimator.keeps_exactness:
         raise ValueError(
-            "gradient must use a batch plan that is reversal-invariant with an exact test, got one that says it is not: the "
-            "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', 'palindrome' or 'external'"
+            "gradient must use a batch plan that is reversal-invariant with an exact test, got "
+            "one that says it is not: the "
+            "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', "
+            "'palindrome' or 'external'"
         )
     moves = from_densities(proposal, test.uses_work)
     _check_proposal(moves, test, resample_momentum)
@@ -234,25 +309,40 @@ def _check_proposal(proposal: Proposal, test: Acceptance, resample_momentum: boo
     """Raise where a test could not make the draws exact, or chains would stay on few paths."""
     if proposal.symmetry == "none" and test.uses_work:
         raise ValueError(
-            f"proposal must be reversible or skew-reversible for a test to follow, got {type(proposal).__name__}, whose work does "
-            "not account for the way back; use trajectory.Leapfrog, or acceptance.never_reject(), which is biased"
+            "proposal must be reversible or skew-reversible for a test to follow, got "
+            f"{type(proposal).__name__}, whose work does "
+            "not account for the way back; use trajectory.Leapfrog, or acceptance.never_reject(), "
+            "which is biased"
         )
-    if proposal.symmetry == "skew-reversible" and not resample_momentum and not proposal.refreshes_momentum:
+    if (
+        proposal.symmetry == "skew-reversible"
+        and not resample_momentum
+        and not proposal.refreshes_momentum
+    ):
         raise ValueError(
-            f"friction must be positive with resample_momentum=False, got none in {type(proposal).__name__}: the momentum would "
+            "friction must be positive with resample_momentum=False, got none in "
+            f"{type(proposal).__name__}: the momentum would "
             "never be refreshed; give a positive friction, or use resample_momentum=True"
         )
 
 
 def bound_to(target: Target, part: Any, *known: Any) -> Any:
-    """A gradient or test with what it needs to know of the target beforehand, such as sums over all data; most need nothing."""
+    """A gradient or test with what it needs to know of the target beforehand, such as sums over all
+    data; most need nothing.
+    """
     return part.bind(target, *known) if hasattr(part, "bind") else part
 
 
 @jax.jit
-def _step(sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree) -> tuple[State, Info]:
+def _step(
+    sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree
+) -> tuple[State, Info]:
     randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
-    rows = None if batches is None and not _is_external(sampler) else sampler.gather(randomness, batches)
+    rows = (
+        None
+        if batches is None and not _is_external(sampler)
+        else sampler.gather(randomness, batches)
+    )
     return sampler.advance(state, randomness, rows)
 
 
@@ -261,7 +351,9 @@ def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
     return sampler.acceptance.remember(sampler.target, position)
 
 
-def _first_momentum(proposal: Proposal, key: jax.Array | None, position: trees.PyTree) -> trees.PyTree:
+def _first_momentum(
+    proposal: Proposal, key: jax.Array | None, position: trees.PyTree
+) -> trees.PyTree:
     draw = proposal.draw_momentum
     if draw is None:
         return ()
@@ -282,8 +374,10 @@ def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
     found = jax.tree.map(jnp.shape, batches)
     if batches is None or found != wanted:
         raise ValueError(
-            f"batches must hold num_steps x batch_size rows of every data array with plan='external': shapes {wanted}, got "
-            f"{'none' if batches is None else found}; stack the next {sampler.num_steps} batches of the loader"
+            "batches must hold num_steps x batch_size rows of every data array with "
+            f"plan='external': shapes {wanted}, got "
+            f"{'none' if batches is None else found}; stack the next {sampler.num_steps} batches "
+            "of the loader"
         )
     return batches
 

@@ -15,8 +15,17 @@ def hmc(
     mass: trees.PyTree = 1.0,
     acceptance: Acceptance | None = None,
 ) -> Sampler:
-    """HMC with the drift-kick-drift leapfrog (Appendix D of the paper). Exact. The arguments mean what they mean in `amagold.amagold`.
+    """HMC with the drift-kick-drift leapfrog (Appendix D of the paper). Exact. The arguments mean
+    what they mean in `amagold.amagold`.
 
-    With friction zero the work telescopes to the kinetic energy lost, so the ratio is the usual exp(H - H*).
+    With friction zero the work telescopes to the kinetic energy lost, so the ratio is the usual
+    exp(H - H*).
     """
-    return l2mc(target, step_size=step_size, friction=0.0, num_steps=num_steps, mass=mass, acceptance=acceptance)
+    return l2mc(
+        target,
+        step_size=step_size,
+        friction=0.0,
+        num_steps=num_steps,
+        mass=mass,
+        acceptance=acceptance,
+    )

@@ -1,4 +1,6 @@
-"""L2MC, second-order Langevin Monte Carlo with an amortized test: AMAGOLD with the exact gradient."""
+"""L2MC, second-order Langevin Monte Carlo with an amortized test: AMAGOLD with the exact
+gradient.
+"""
 
 from amagold import trees
 from amagold.acceptance import Acceptance
@@ -18,7 +20,9 @@ def l2mc(
     acceptance: Acceptance | None = None,
     resample_momentum: bool = True,
 ) -> Sampler:
-    """AMAGOLD with the gradient over all data. Exact. The arguments mean what they mean in `amagold.amagold`."""
+    """AMAGOLD with the gradient over all data. Exact. The arguments mean what they mean in
+    `amagold.amagold`.
+    """
     return amagold(
         target,
         step_size=step_size,

@@ -20,10 +20,12 @@ def sgld(
     gradient: GradientEstimator | None = None,
     acceptance: Acceptance | None = None,
 ) -> Sampler:
-    """T steps of stochastic gradient Langevin dynamics. Biased, unless `acceptance=amagold.acceptance.full()` makes it exact.
+    """T steps of stochastic gradient Langevin dynamics. Biased, unless
+    `acceptance=amagold.acceptance.full()` makes it exact.
 
-    The arguments mean what they mean in `amagold.amagold`: a step is a leapfrog step with a fresh momentum, so Welling and
-    Teh's epsilon is `step_size**2`. The exact form evaluates two gradients per step, one for each direction of the proposal.
+    The arguments mean what they mean in `amagold.amagold`: a step is a leapfrog step with a fresh
+    momentum, so Welling and Teh's epsilon is `step_size**2`. The exact form evaluates two gradients
+    per step, one for each direction of the proposal.
     """
     check_dynamics(step_size)
     proposal = Langevin(step_size, as_mass(mass))

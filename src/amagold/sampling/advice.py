@@ -9,11 +9,15 @@ import numpy as np
 
 LARGEST_R_HAT = 1.01  # Vehtari et al., 2021
 SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trusted
-TOLERATED_DIVERGENCES = 1e-3  # of the transitions: a step into a steep wall now and then is just a rejection
+TOLERATED_DIVERGENCES = (
+    1e-3  # of the transitions: a step into a steep wall now and then is just a rejection
+)
 SMALLEST_ENERGY_MIXING = 0.3  # Stan's bound for the energy fraction
 FEWEST_DRAWS = 4  # that anything can be told from
 APART = 1.5  # R-hat, above which chains are in different places rather than slow
-MOVES = 0.05  # effective draws of one chain by itself per draw, above which it moves; a random walk has some two in a hundred
+# effective draws of one chain by itself per draw, above which it moves; a random walk has some two
+# in a hundred
+MOVES = 0.05
 FROZEN = 1e-3  # a chain that accepts less than this share of its proposals does not move
 BLOCK_DRAWS = 100_000  # statistics are read this many draws at a time
 MOST_VALUES = 40_000  # of one parameter are looked at for R-hat and ESS
@@ -34,7 +38,9 @@ def warn(sentences: list[str], depth: int) -> None:
 
 
 def _instead_of_raising(error: SamplingWarning) -> None:
-    """The draws are there, and are not thrown away for a warning: it is said where errors are read."""
+    """The draws are there, and are not thrown away for a warning: it is said where errors
+    are read.
+    """
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
@@ -43,7 +49,8 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool, plan: Any = Non
     num_chains, num_draws = sample_stats.sizes["chain"], sample_stats.sizes["draw"]
     if num_draws == 0:
         return [
-            "no draws were kept: the run stopped before the first one; give it more time (compilation counts), or resume it from its store"
+            "no draws were kept: the run stopped before the first one; give it more time "
+            "(compilation counts), or resume it from its store"
         ]
     found = []
     accepted, divergent = np.zeros(num_chains), 0
@@ -55,26 +62,34 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool, plan: Any = Non
     frozen = np.flatnonzero(rates < FROZEN) if has_test else np.array([], int)
     if len(frozen) == num_chains:
         found.append(
-            f"zero acceptance: no chain moved (mean acceptance {rates.mean():.2g}); the step size is too large or the gradients too noisy: "
-            "lower step_size, raise batch_size, or let warm-up adapt it with warmup=amagold.Warmup(target_acceptance=0.8)"
+            f"zero acceptance: no chain moved (mean acceptance {rates.mean():.2g}); the step size "
+            "is too large or the gradients too noisy: "
+            "lower step_size, raise batch_size, or let warm-up adapt it with "
+            "warmup=amagold.Warmup(target_acceptance=0.8)"
         )
         return found
     if len(frozen):
         names = ", ".join(map(str, frozen[:8])) + (", ..." if len(frozen) > 8 else "")
         found.append(
-            f"frozen chains: {len(frozen)} of {num_chains} (number {names}) hardly accept a proposal; they are stuck where they "
+            f"frozen chains: {len(frozen)} of {num_chains} (number {names}) hardly accept a "
+            "proposal; they are stuck where they "
             "began: start them "
             "elsewhere with init_per_chain, or warm up longer with num_warmup"
         )
     if divergent > TOLERATED_DIVERGENCES * num_chains * num_draws:
         found.append(
-            f"divergences: {divergent} of {num_chains * num_draws} kept transitions ended at a ratio that is not finite or hopeless, so "
-            "part of the posterior may be out of reach; take smaller steps with warmup=amagold.Warmup(target_acceptance=0.95), or write "
+            f"divergences: {divergent} of {num_chains * num_draws} kept transitions ended at a "
+            "ratio that is not finite or hopeless, so "
+            "part of the posterior may be out of reach; take smaller steps with "
+            "warmup=amagold.Warmup(target_acceptance=0.95), or write "
             "the model so that no scale depends on a parameter (non-centre a hierarchical model)"
         )
     few = reduced(posterior)
     if num_draws < FEWEST_DRAWS:
-        found.append(f"few draws: {num_draws} of each chain are too few to tell anything; draw more with num_samples")
+        found.append(
+            f"few draws: {num_draws} of each chain are too few to tell anything; draw more with "
+            "num_samples"
+        )
     elif few.data_vars:
         found += _on_mixing(few)
     found += _on_energy(sample_stats, num_draws)
@@ -82,12 +97,16 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool, plan: Any = Non
 
 
 def advice_on_mode(plan: Any) -> list[str]:
-    """What may lie behind other advice where no mode was found; of draws about which nothing else is to be said, it is no matter."""
+    """What may lie behind other advice where no mode was found; of draws about which nothing else
+    is to be said, it is no matter.
+    """
     if getattr(plan, "is_mode_found", True):
         return []
     return [
-        f"no mode: {plan.num_searches} search(es) found none, so the density may rise without end or be flat, and chains start "
-        "near init; give an init inside the bulk, write scale parameters as logarithms, non-centre a hierarchical model, or give a "
+        f"no mode: {plan.num_searches} search(es) found none, so the density may rise without end "
+        "or be flat, and chains start "
+        "near init; give an init inside the bulk, write scale parameters as logarithms, "
+        "non-centre a hierarchical model, or give a "
         "proper prior"
     ]
 
@@ -99,31 +118,44 @@ def advice_on_plan(plan: Any, num_chains: int, starts_given: bool) -> list[str]:
     weighty = plan.num_weighty_modes
     if weighty > 1 and (starts_given or weighty > num_chains):
         return [
-            f"several modes: {weighty} that may hold mass (shares {', '.join(f'{share:.2g}' for share in plan.mode_shares)}), and the "
-            "chains do not start at all of them; leave init out and set num_chains to at least twice as many"
+            f"several modes: {weighty} that may hold mass (shares "
+            f"{', '.join(f'{share:.2g}' for share in plan.mode_shares)}), and the "
+            "chains do not start at all of them; leave init out and set num_chains to at least "
+            "twice as many"
         ]
     return []
 
 
 def _on_mixing(few: Any) -> list[str]:
     """R-hat, and effective draws of the bulk and of the tails."""
-    from amagold.diagnose.convergence import maximum_r_hat, minimum_ess, minimum_tail_ess, smallest_ess_within
+    from amagold.diagnose.convergence import (
+        maximum_r_hat,
+        minimum_ess,
+        minimum_tail_ess,
+        smallest_ess_within,
+    )
 
     found = []
     r_hat, ess, tail = maximum_r_hat(few), minimum_ess(few), minimum_tail_ess(few)
     if not r_hat <= LARGEST_R_HAT:
         within = smallest_ess_within(few) / few.sizes["draw"]
-        found.append(f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; {_why_apart(r_hat, within)}")
+        found.append(
+            f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; "
+            f"{_why_apart(r_hat, within)}"
+        )
     if not ess >= SMALLEST_ESS:
         found.append(
-            f"small ESS: {ess:.0f} effective draws for the worst parameter, below {SMALLEST_ESS:.0f}; draw more with num_samples, or "
+            f"small ESS: {ess:.0f} effective draws for the worst parameter, below "
+            f"{SMALLEST_ESS:.0f}; draw more with num_samples, or "
             "keep every k-th with thin=k at the same memory"
         )
     elif not tail >= SMALLEST_ESS:
         found.append(
-            f"small tail ESS: {tail:.0f} effective draws for a 5% or 95% quantile, below {SMALLEST_ESS:.0f}; means may do, intervals "
+            f"small tail ESS: {tail:.0f} effective draws for a 5% or 95% quantile, below "
+            f"{SMALLEST_ESS:.0f}; means may do, intervals "
             "and tail probabilities do not: draw more with num_samples, take smaller steps with "
-            "warmup=amagold.Warmup(target_acceptance=0.95), or write the model so that its tails are shorter (non-centred, logarithms)"
+            "warmup=amagold.Warmup(target_acceptance=0.95), or write the model so that its tails "
+            "are shorter (non-centred, logarithms)"
         )
     return found
 
@@ -131,17 +163,22 @@ def _on_mixing(few: Any) -> list[str]:
 def _why_apart(r_hat: float, within: float) -> str:
     if not r_hat > APART:
         return (
-            "the chains have not mixed: draw more with num_samples, warm up longer with num_warmup, or look at run.summary() for the "
+            "the chains have not mixed: draw more with num_samples, warm up longer with "
+            "num_warmup, or look at run.summary() for the "
             "parameter that lags"
         )
     if within < MOVES:
         return (
-            "the chains accept proposals and hardly move, each is frozen near its start: more draws would not help; start in the bulk "
-            "with init, rescale the parameters to similar sizes, and check that log_prior and log_likelihood say what they should"
+            "the chains accept proposals and hardly move, each is frozen near its start: more "
+            "draws would not help; start in the bulk "
+            "with init, rescale the parameters to similar sizes, and check that log_prior and "
+            "log_likelihood say what they should"
         )
     return (
-        "each chain moves well and they are in different places, so there are several modes and the chains do not cross between them: "
-        "more draws would not help; their shares of the mass are unknown, look at the chains one by one"
+        "each chain moves well and they are in different places, so there are several modes and "
+        "the chains do not cross between them: "
+        "more draws would not help; their shares of the mass are unknown, look at the chains one "
+        "by one"
     )
 
 
@@ -155,8 +192,10 @@ def _on_energy(sample_stats: Any, num_draws: int) -> list[str]:
     if mixing >= SMALLEST_ENERGY_MIXING:
         return []
     return [
-        f"slow energy: from draw to draw the energy changes by {mixing:.2f} of its variance, below {SMALLEST_ENERGY_MIXING}; the chains "
-        "wander slowly between the bulk and the tails, whose weight is then uncertain: draw more with num_samples, or write the model "
+        f"slow energy: from draw to draw the energy changes by {mixing:.2f} of its variance, "
+        f"below {SMALLEST_ENERGY_MIXING}; the chains "
+        "wander slowly between the bulk and the tails, whose weight is then uncertain: draw more "
+        "with num_samples, or write the model "
         "so that its tails are shorter (non-centre a hierarchical model, take logarithms of scales)"
     ]
 
@@ -174,9 +213,18 @@ def reduced(posterior: Any) -> Any:
         for axis, dimension in enumerate(variable.dims[2:]):
             # the share of coordinates that is looked at, spread over the axes
             extent = variable.shape[2 + axis]
-            keep = max(1, int(extent * min(1.0, (MOST_COORDINATES / coordinates) ** (1.0 / len(variable.dims[2:])))))
+            keep = max(
+                1,
+                int(
+                    extent
+                    * min(1.0, (MOST_COORDINATES / coordinates) ** (1.0 / len(variable.dims[2:])))
+                ),
+            )
             picks[dimension] = np.unique(np.linspace(0, extent - 1, keep).astype(int))
-        blocks = [variable.isel(draw=slice(block.start, block.stop, stride), **picks).load() for block in _blocks(num_draws, stride)]
+        blocks = [
+            variable.isel(draw=slice(block.start, block.stop, stride), **picks).load()
+            for block in _blocks(num_draws, stride)
+        ]
         parts[name] = blocks[0] if len(blocks) == 1 else _concatenate(blocks)
     import xarray
 

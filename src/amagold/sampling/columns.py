@@ -26,21 +26,42 @@ STATISTICS = {
     "num_gradient_examples": "int64",
     "num_energy_examples": "int64",
 }
-WARMUP_STATISTICS = {"acceptance_rate": "float32", "diverging": "bool", "step_size": "float32", "n_steps": "int32", "mass_scale": "float32"}
+WARMUP_STATISTICS = {
+    "acceptance_rate": "float32",
+    "diverging": "bool",
+    "step_size": "float32",
+    "n_steps": "int32",
+    "mass_scale": "float32",
+}
 
 
-def layout(sampler: Sampler, position: trees.PyTree, keeps_warmup: bool) -> dict[str, dict[str, Variable]]:
+def layout(
+    sampler: Sampler, position: trees.PyTree, keeps_warmup: bool
+) -> dict[str, dict[str, Variable]]:
     """The groups of a run and their variables, for one position without chain axis."""
     left_out = set() if number(sampler, "step_size") is not None else {"step_size"}
     if not sampler.acceptance.uses_work:
         left_out |= {"energy_error"}
-    if not jax.tree.leaves(jax.eval_shape(lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)), position)):
+    if not jax.tree.leaves(
+        jax.eval_shape(
+            lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)),
+            position,
+        )
+    ):
         left_out |= {"energy"}
     constant = CONSTANT if counts_alike(sampler) else CONSTANT - {"num_energy_examples"}
     groups = {
         "posterior": describe(reported_form(sampler.target, position)),
-        "sample_stats": {name: Variable((), kind, name in constant) for name, kind in STATISTICS.items() if name not in left_out},
-        "warmup_sample_stats": {name: Variable((), kind) for name, kind in WARMUP_STATISTICS.items() if name not in left_out},
+        "sample_stats": {
+            name: Variable((), kind, name in constant)
+            for name, kind in STATISTICS.items()
+            if name not in left_out
+        },
+        "warmup_sample_stats": {
+            name: Variable((), kind)
+            for name, kind in WARMUP_STATISTICS.items()
+            if name not in left_out
+        },
     }
     if keeps_warmup:
         groups["warmup_posterior"] = describe(reported_form(sampler.target, position))
@@ -57,7 +78,9 @@ def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[st
     constants: dict[str, Any] = {
         "n_steps": sampler.num_steps * thin,
         # counted here, because sums over many transitions outgrow the device's 32 bits
-        "num_gradient_examples": thin * sampler.num_gradients(position) * sampler.gradient.num_examples(sampler.target),
+        "num_gradient_examples": thin
+        * sampler.num_gradients(position)
+        * sampler.gradient.num_examples(sampler.target),
     }
     if counts_alike(sampler):
         constants["num_energy_examples"] = thin * sampler.acceptance.num_examples(sampler.target)
@@ -65,7 +88,9 @@ def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[st
     return constants if step_size is None else constants | {"step_size": step_size}
 
 
-def columns_of(kept: Kept, sampler: Sampler, constants: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def columns_of(
+    kept: Kept, sampler: Sampler, constants: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
     info = kept.info
     stats: dict[str, Any] = {
@@ -80,7 +105,10 @@ def columns_of(kept: Kept, sampler: Sampler, constants: dict[str, Any]) -> dict[
         stats["energy_error"] = -np.asarray(info.log_ratio)
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
-    return {"posterior": _by_chain(name_leaves(reported(sampler.target, kept.position))), "sample_stats": _by_chain(stats)}
+    return {
+        "posterior": _by_chain(name_leaves(reported(sampler.target, kept.position))),
+        "sample_stats": _by_chain(stats),
+    }
 
 
 def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any]]:
@@ -100,4 +128,7 @@ def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any
 
 
 def _by_chain(columns: dict[str, Any]) -> dict[str, Any]:
-    return {name: values if np.ndim(values) == 0 else np.moveaxis(np.asarray(values), 0, 1) for name, values in columns.items()}
+    return {
+        name: values if np.ndim(values) == 0 else np.moveaxis(np.asarray(values), 0, 1)
+        for name, values in columns.items()
+    }

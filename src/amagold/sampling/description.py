@@ -43,7 +43,9 @@ class Description(NamedTuple):
 
 
 def open_store(path: Any, *, read_only: bool = False) -> tuple[ZarrStore, Description]:
-    """The arrays of a run and its description; raises one sentence when there is none, or it cannot be trusted."""
+    """The arrays of a run and its description; raises one sentence when there is none, or it cannot
+    be trusted.
+    """
     remedy = "make one with amagold.sample(..., store=...)"
     try:
         folder = as_path("path", path, "a folder")
@@ -67,14 +69,17 @@ def _one_sentence(path: Any) -> Iterator[None]:
         named = f"{type(reason).__name__}: {reason}"
         detail = printable(str(reason) if isinstance(reason, ValueError) else named)
         raise ValueError(
-            f"path must be the folder of a run stored by amagold, but what {str(path)!r} says of itself cannot be used ({detail}); "
+            f"path must be the folder of a run stored by amagold, but what {str(path)!r} says of "
+            f"itself cannot be used ({detail}); "
             "restore it from a backup, or give another path"
         ) from None
 
 
 def _describe(store: ZarrStore) -> Description:
     attributes = store.attributes
-    _check_texts({name: value for name, value in attributes.items() if name not in ("position", "reported")})
+    _check_texts(
+        {name: value for name, value in attributes.items() if name not in ("position", "reported")}
+    )
     settings = Settings.from_json(attributes["settings"])
     plan = _plan(attributes["plan"])
     position = None if attributes["position"] is None else rebuild_structure(attributes["position"])
@@ -104,7 +109,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     if isinstance(hint, types.UnionType):
         return any(_is_of(value, part) for part in typing.get_args(hint))
     if typing.get_origin(hint) in (list, tuple):
-        return isinstance(value, list | tuple) and all(_is_of(part, typing.get_args(hint)[0]) for part in value)
+        return isinstance(value, list | tuple) and all(
+            _is_of(part, typing.get_args(hint)[0]) for part in value
+        )
     kind = typing.get_origin(hint) or hint
     return type(value) in (int, float) if kind is float else type(value) is kind
 
@@ -158,6 +165,10 @@ def _check_groups(store: ZarrStore, settings: Settings, reported: trees.PyTree) 
             if not found.items() <= known.items() or not known.keys() - OPTIONAL <= found.keys():
                 raise ValueError(f"{name} holds other statistics than amagold's")
             continue
-        known = found if reported is None else {array: known[:2] for array, known in describe(reported).items()}
+        known = (
+            found
+            if reported is None
+            else {array: known[:2] for array, known in describe(reported).items()}
+        )
         if not found or found != known:
             raise ValueError(f"{name} holds other arrays than its positions")

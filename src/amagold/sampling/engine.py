@@ -1,4 +1,6 @@
-"""The run itself: warm-up, then draws, chunk by chunk, with everything that is needed to go on after each."""
+"""The run itself: warm-up, then draws, chunk by chunk, with everything that is needed to go on
+after each.
+"""
 
 import dataclasses
 import time
@@ -26,7 +28,11 @@ from amagold.warmup import adapt, between_blocks
 from amagold.warmup.knobs import number
 
 SHORT_RUN = 50  # blocks of the warm-up
-CHUNK_BYTES = 4 * 2**20  # of draws on a device at a time: several copies are alive while one is written and the next is made
+CHUNK_BYTES = (
+    4 * 2**20
+    # of draws on a device at a time: several copies are alive while one is written and the next is
+    # made
+)
 
 
 class Reached(NamedTuple):
@@ -45,10 +51,18 @@ class Reached(NamedTuple):
 
 
 def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
-    """Everything that the rest of the run depends on, beside the seed and the target, and what to know that one again by."""
+    """Everything that the rest of the run depends on, beside the seed and the target, and what to
+    know that one again by.
+    """
     at = reached.warmup
-    arrays = pack("states", at.states) | pack("proposal", at.sampler.proposal) | pack("step", at.step) | pack("moments", at.moments)
-    # what the gradient and the test know of all data, so that both go on about the same place to the bit
+    arrays = (
+        pack("states", at.states)
+        | pack("proposal", at.sampler.proposal)
+        | pack("step", at.step)
+        | pack("moments", at.moments)
+    )
+    # what the gradient and the test know of all data, so that both go on about the same place to
+    # the bit
     arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
     arrays |= likeness_of(at.sampler.target, at.states.position)
     notes = {
@@ -59,7 +73,12 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
         "compile_seconds": reached.compile_seconds,
     }
     is_sampling = at.done >= num_warmup
-    return Checkpoint("sampling" if is_sampling else "warmup", reached.num_drawn if is_sampling else at.done, arrays, notes)
+    return Checkpoint(
+        "sampling" if is_sampling else "warmup",
+        reached.num_drawn if is_sampling else at.done,
+        arrays,
+        notes,
+    )
 
 
 def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
@@ -67,7 +86,9 @@ def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
     notes, arrays = checkpoint.notes, checkpoint.arrays
     as_arrays = lambda name, tree: jax.tree.map(jnp.asarray, unpack(name, arrays, tree))  # noqa: E731
     proposal = as_arrays("proposal", jax.tree.map(jnp.asarray, like.sampler.proposal))
-    sampler = dataclasses.replace(like.sampler, proposal=proposal, num_steps=int(notes["num_steps"]))
+    sampler = dataclasses.replace(
+        like.sampler, proposal=proposal, num_steps=int(notes["num_steps"])
+    )
     at = adapt.Progress(
         int(notes["warmup_done"]),
         sampler,
@@ -76,7 +97,9 @@ def restore(checkpoint: Checkpoint, like: adapt.Progress) -> Reached:
         as_arrays("moments", like.moments),
     )
     num_drawn = checkpoint.done if checkpoint.phase == "sampling" else 0
-    return Reached(at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"])
+    return Reached(
+        at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"]
+    )
 
 
 def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference:
@@ -90,7 +113,13 @@ def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Referen
 
 
 def run(
-    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+    reached: Reached,
+    key: jax.Array,
+    rules: adapt.Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
 ) -> Reached:
     """Go on until the run is complete or has to stop. What is returned is saved."""
     reached = _warm_up(reached, key, rules, settings, recorder, display, stopper)
@@ -100,7 +129,9 @@ def run(
     return reached
 
 
-def _save(reached: Reached, settings: Settings, recorder: Recorder, *, at_once: bool = False) -> None:
+def _save(
+    reached: Reached, settings: Settings, recorder: Recorder, *, at_once: bool = False
+) -> None:
     """Make everything so far safe, now or when it is due."""
     recorder.note(
         is_complete=reached.num_drawn == settings.num_samples,
@@ -113,7 +144,13 @@ def _save(reached: Reached, settings: Settings, recorder: Recorder, *, at_once: 
 
 
 def _warm_up(
-    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+    reached: Reached,
+    key: jax.Array,
+    rules: adapt.Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
 ) -> Reached:
     display.begin("warm-up", reached.warmup.done)
     while reached.warmup.done < settings.num_warmup and not stopper.reason:
@@ -124,22 +161,41 @@ def _warm_up(
         recorder.add(warmup_columns_of(trace, at.sampler))
         seconds = max(0.0, time.monotonic() - began - compiling.seconds)
         reached = reached._replace(
-            warmup=at, warmup_seconds=reached.warmup_seconds + seconds, compile_seconds=reached.compile_seconds + compiling.seconds
+            warmup=at,
+            warmup_seconds=reached.warmup_seconds + seconds,
+            compile_seconds=reached.compile_seconds + compiling.seconds,
         )
-        step = float(trace.step_size[-1]) if rules.target_acceptance is not None else number(at.sampler, "step_size")
+        step = (
+            float(trace.step_size[-1])
+            if rules.target_acceptance is not None
+            else number(at.sampler, "step_size")
+        )
         display.update("warm-up", at.done, trace.acceptance_rate, trace.is_divergent, step)
         _save(reached, settings, recorder, at_once=at.done == settings.num_warmup)
-    return reached._replace(stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None)
+    return reached._replace(
+        stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None
+    )
 
 
 def _draw(
-    reached: Reached, key: jax.Array, rules: adapt.Rules, settings: Settings, recorder: Recorder, display: Display, stopper: Stopper
+    reached: Reached,
+    key: jax.Array,
+    rules: adapt.Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
 ) -> Reached:
     sampler = reached.sampler
     step = number(sampler, "step_size")
-    # a short run goes on with the program of the warm-up: larger chunks would take longer to compile than they save
+    # a short run goes on with the program of the warm-up: larger chunks would take longer to
+    # compile than they save
     of_warmup = between_blocks.block_transitions(settings.num_warmup)
-    at_once = of_warmup if rules.by_block and settings.num_warmup and settings.num_samples <= SHORT_RUN * of_warmup else None
+    at_once = (
+        of_warmup
+        if rules.by_block and settings.num_warmup and settings.num_samples <= SHORT_RUN * of_warmup
+        else None
+    )
     chunks = run_chunks(
         sampler,
         key,
@@ -152,13 +208,17 @@ def _draw(
         at_once=at_once,
         should_stop=lambda: stopper.reason is not None,
     )
-    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), reached.warmup.states.position)
+    one = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype),
+        reached.warmup.states.position,
+    )
     constants = constants_of(sampler, one, settings.thin)
     display.begin("sampling", reached.num_drawn)
     began = time.monotonic()
     before = reached
     with watch_compilation() as compiling:
-        # before anything runs: what is compiled later goes on beside the draws, and is not taken off their time
+        # before anything runs: what is compiled later goes on beside the draws, and is not taken
+        # off their time
         first = next(chunks, None)
     for states, kept in _one_ahead(first, chunks):
         kept = jax.tree.map(np.asarray, kept)
@@ -167,18 +227,27 @@ def _draw(
         reached = reached._replace(
             warmup=reached.warmup._replace(states=states),
             num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],
-            sampling_seconds=before.sampling_seconds + max(1e-9, time.monotonic() - began - compiling.seconds),
+            sampling_seconds=before.sampling_seconds
+            + max(1e-9, time.monotonic() - began - compiling.seconds),
             compile_seconds=before.compile_seconds + compiling.seconds,
         )
-        display.update("sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step)
+        display.update(
+            "sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step
+        )
         _save(reached, settings, recorder)
         if stopper.reason:
             break
-    return reached._replace(stopped=stopper.reason if reached.num_drawn < settings.num_samples else None)
+    return reached._replace(
+        stopped=stopper.reason if reached.num_drawn < settings.num_samples else None
+    )
 
 
-def _one_ahead(earlier: tuple[State, Kept] | None, chunks: Iterator[tuple[State, Kept]]) -> Iterator[tuple[State, Kept]]:
-    """The first chunk and the rest, with the next one already under way on the devices while the host takes care of this one."""
+def _one_ahead(
+    earlier: tuple[State, Kept] | None, chunks: Iterator[tuple[State, Kept]]
+) -> Iterator[tuple[State, Kept]]:
+    """The first chunk and the rest, with the next one already under way on the devices while the
+    host takes care of this one.
+    """
     while earlier is not None:
         later = next(chunks, None)
         yield earlier

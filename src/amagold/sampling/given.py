@@ -1,4 +1,6 @@
-"""The plan of a run whose sampler was given: its settings are kept, but for what warm-up was asked to adapt."""
+"""The plan of a run whose sampler was given: its settings are kept, but for what warm-up was asked
+to adapt.
+"""
 
 import hashlib
 from dataclasses import asdict, dataclass
@@ -54,14 +56,21 @@ class Given:
         """The plan in plain words."""
         size = "" if self.step_size is None else f" of step size {self.step_size:.4g}"
         batch = "" if self.batch_size is None else f" of {self.batch_size} examples"
-        kind = f"{self.num_steps} {self.proposal} steps{size} per transition, {self.gradient.lower()} gradients{batch}"
+        kind = (
+            f"{self.num_steps} {self.proposal} steps{size} per transition, "
+            f"{self.gradient.lower()} gradients{batch}"
+        )
         lines = [f"The sampler as given ({self.label}): {kind}."]
         adapted = []
         if self.target_acceptance is not None:
             adapted.append(f"the step size, to an acceptance of {self.target_acceptance:g}")
         if self.mass is not None:
             adapted.append(f"a {self.mass} mass, from the draws")
-        lines.append(f"Warm-up adapts {' and '.join(adapted)}, then freezes it." if adapted else "Warm-up adapts nothing.")
+        lines.append(
+            f"Warm-up adapts {' and '.join(adapted)}, then freezes it."
+            if adapted
+            else "Warm-up adapts nothing."
+        )
         return lines
 
     def __str__(self) -> str:

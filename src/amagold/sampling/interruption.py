@@ -8,7 +8,9 @@ from typing import Any
 
 
 class Stopper:
-    """Asked between chunks whether to stop. The first Ctrl-C finishes the chunk; a second one interrupts at once."""
+    """Asked between chunks whether to stop. The first Ctrl-C finishes the chunk; a second one
+    interrupts at once.
+    """
 
     def __init__(self, max_time: float | None) -> None:
         self._deadline = None if max_time is None else time.monotonic() + max_time
@@ -26,11 +28,19 @@ class Stopper:
 
     def __enter__(self) -> "Stopper":
         # signals belong to the main thread; elsewhere an interrupt arrives as it always does
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not None:
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is not None
+        ):
             self._earlier = signal.signal(signal.SIGINT, self._hear)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._earlier is not None:
             signal.signal(signal.SIGINT, self._earlier)
 

@@ -8,7 +8,8 @@ import jax
 
 @contextmanager
 def usual_jax() -> Iterator[None]:
-    """Within this, and in this thread alone, JAX promotes types, moves numbers and compiles as usual.
+    """Within this, and in this thread alone, JAX promotes types, moves numbers and compiles as
+    usual.
 
     Guards that help while own code is debugged (strict types, transfers refused, no compilation,
     a search for leaked tracers) would fail in this library's code, or take hours.

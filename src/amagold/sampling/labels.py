@@ -13,6 +13,7 @@ def check_label(label: Any) -> None:
     """Raise unless it is a label of the contract of acceptance tests, or that of a spoilt run."""
     if not isinstance(label, str) or PATTERN.fullmatch(label) is None:
         raise ValueError(
-            "label must be 'exact', 'biased', or 'approximate (NAME, PARAMETER NUMBER)' with the error "
+            "label must be 'exact', 'biased', or 'approximate (NAME, PARAMETER NUMBER)' with the "
+            "error "
             f"parameter of the test, got {label!r}; give the test one of these"
         )

@@ -44,7 +44,9 @@ def likeness_of(target: Target, positions: trees.PyTree) -> Arrays:
     return {PREFIX + name: array for name, array in _values_at(target, positions, 0.0).items()}
 
 
-def unlike_parts(arrays: Arrays, target: Target, positions: trees.PyTree) -> dict[str, float] | None:
+def unlike_parts(
+    arrays: Arrays, target: Target, positions: trees.PyTree
+) -> dict[str, float] | None:
     """The parts of a target that are not as they were, such as "log prior", and by how much.
 
     A part is NaN where nothing finite is left to compare. The answer is None for a checkpoint of an

@@ -23,8 +23,9 @@ def open_groups(place: Path | ZarrStore, num_draws: Mapping[str, int] = NONE) ->
 def load(path: str | Path) -> Run:
     """The run in a folder: complete, partial, or still going on in another process.
 
-    All draws are read once and compared with their checksums. Damaged ones are reported, and the draws before them returned.
-    Checksums tell damage, not forgery: a store is safe to open, and as true as its source.
+    All draws are read once and compared with their checksums. Damaged ones are reported, and the
+    draws before them returned. Checksums tell damage, not forgery: a store is safe to open, and as
+    true as its source.
     """
     store, description = open_store(path, read_only=True)
     readable = {}
@@ -43,6 +44,11 @@ def load(path: str | Path) -> Run:
     for name in ("posterior", "sample_stats"):
         groups[name] = groups[name].isel(draw=slice(usable))
     sentences += [f"spoilt draws: {sentence}" for sentence in store.attributes.get("spoilt", [])]
-    sentences += advice_on(groups["posterior"], groups["sample_stats"], "energy_error" in groups["sample_stats"], description.plan)
+    sentences += advice_on(
+        groups["posterior"],
+        groups["sample_stats"],
+        "energy_error" in groups["sample_stats"],
+        description.plan,
+    )
     warn(sentences, depth=1)
     return Run(groups, store.attributes, description.plan, sentences, store.path)

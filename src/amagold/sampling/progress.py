@@ -42,9 +42,13 @@ class Display:
         if self._progress is None or phase == self._phase or not self._totals[phase]:
             return
         self._phase, self._began, self._first, self._divergent = phase, time.monotonic(), done, 0
-        self._task = self._progress.add_task(phase, total=self._totals[phase], completed=done, line=f"{phase}: compiling")
+        self._task = self._progress.add_task(
+            phase, total=self._totals[phase], completed=done, line=f"{phase}: compiling"
+        )
 
-    def update(self, phase: str, done: int, rates: Any, divergent: Any, step_size: float | None) -> None:
+    def update(
+        self, phase: str, done: int, rates: Any, divergent: Any, step_size: float | None
+    ) -> None:
         """Show where the run is; cheap when nothing is shown."""
         if self._progress is None:
             return
@@ -57,7 +61,11 @@ class Display:
             return
         self._latest = now
         speed = (done - self._first) / max(now - self._began, 1e-9)
-        left = timedelta(seconds=round((total - done) / max(speed, 1e-9))) if done > self._first else "?"
+        left = (
+            timedelta(seconds=round((total - done) / max(speed, 1e-9)))
+            if done > self._first
+            else "?"
+        )
         figures = [
             f"{phase} {done:,}/{total:,}",
             f"{left} left",
@@ -68,7 +76,11 @@ class Display:
             figures.append(f"step {step_size:.3g}")
         if self._divergent:
             # expected while the step size is sought
-            figures.append(f"{self._divergent} divergent" if phase == "warm-up" else f"[red]{self._divergent} divergent[/]")
+            figures.append(
+                f"{self._divergent} divergent"
+                if phase == "warm-up"
+                else f"[red]{self._divergent} divergent[/]"
+            )
         self._progress.update(self._task, completed=done, line="  ".join(figures))
 
     def close(self) -> None:

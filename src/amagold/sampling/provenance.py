@@ -32,12 +32,16 @@ def versions() -> dict[str, Any]:
 
 
 def jax_settings() -> dict[str, Any]:
-    """What JAX is set to, of all that shows in the bits: the types of numbers, and the random ones."""
+    """What JAX is set to, of all that shows in the bits: the types of numbers, and the
+    random ones.
+    """
     return {name: getattr(jax.config, name, None) for name in SETTINGS}
 
 
 def fingerprint(target: Target) -> str | None:
-    """A checksum of all data, in order, and of the units they are reported in; None without data."""
+    """A checksum of all data, in order, and of the units they are reported in; None without
+    data.
+    """
     if not isinstance(target, Posterior):
         return None
     seal = hashlib.sha256()

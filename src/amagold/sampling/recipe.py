@@ -17,7 +17,11 @@ def save_recipe(folder: Path, target: Target) -> None:
     """Keep the model of a run, if it is one of this library's and not large."""
     recipe = recipe_of(target)
     if recipe is not None and sum(array.nbytes for array in recipe[1].values()) <= MOST_BYTES:
-        write_whole(folder / PRIVATE / NAME, encode(Checkpoint("model", 0, recipe[1], recipe[0])), durable=False)
+        write_whole(
+            folder / PRIVATE / NAME,
+            encode(Checkpoint("model", 0, recipe[1], recipe[0])),
+            durable=False,
+        )
 
 
 def load_recipe(folder: Path) -> Target | None:

@@ -16,7 +16,9 @@ BUFFER_BYTES = 8 * 2**20  # draws waiting for the disk
 LONGEST_WAIT = 5.0  # seconds between two checkpoints, if something is waiting
 CHECKPOINT_SHARE = 0.02  # of the time may go into checkpoints
 
-Columns = Mapping[str, Mapping[str, Any]]  # arrays of (chain, draw, ...), or one number for a column that never changes
+Columns = Mapping[
+    str, Mapping[str, Any]
+]  # arrays of (chain, draw, ...), or one number for a column that never changes
 
 
 class Recorder(Protocol):
@@ -44,7 +46,9 @@ class MemoryRecorder:
         self.groups = groups
         self.num_chains = num_chains
         self.attributes: dict[str, Any] = {}
-        self._pieces: dict[str, dict[str, list[np.ndarray]]] = {group: {name: [] for name in names} for group, names in groups.items()}
+        self._pieces: dict[str, dict[str, list[np.ndarray]]] = {
+            group: {name: [] for name in names} for group, names in groups.items()
+        }
 
     def add(self, columns: Columns) -> None:
         for group, arrays in columns.items():
@@ -61,7 +65,11 @@ class MemoryRecorder:
         pass
 
     def _length(self, group: str) -> int:
-        pieces = next(self._pieces[group][name] for name, variable in self.groups[group].items() if not variable.is_constant)
+        pieces = next(
+            self._pieces[group][name]
+            for name, variable in self.groups[group].items()
+            if not variable.is_constant
+        )
         return sum(piece.shape[1] for piece in pieces)
 
     def datasets(self) -> dict[str, Any]:
@@ -74,20 +82,32 @@ class MemoryRecorder:
             for name, variable in variables.items():
                 pieces = self._pieces[group][name]
                 if variable.is_constant:
-                    values = np.full((self.num_chains, self._length(group)), pieces[0] if pieces else 0, variable.dtype)
+                    values = np.full(
+                        (self.num_chains, self._length(group)),
+                        pieces[0] if pieces else 0,
+                        variable.dtype,
+                    )
                 else:
                     empty = np.zeros((self.num_chains, 0, *variable.shape), variable.dtype)
-                    values = np.concatenate([empty, *pieces], axis=1).astype(variable.dtype, copy=False)
+                    values = np.concatenate([empty, *pieces], axis=1).astype(
+                        variable.dtype, copy=False
+                    )
                 arrays[name] = (dimensions(name, len(variable.shape)), values)
             dataset = xarray.Dataset(arrays)
-            found[group] = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
+            found[group] = dataset.assign_coords(
+                {name: np.arange(size) for name, size in dataset.sizes.items()}
+            )
         return found
 
 
 class StoreRecorder:
-    """Streams to a Zarr store: a buffer, then draws, then the commit, then the checkpoint, in this order."""
+    """Streams to a Zarr store: a buffer, then draws, then the commit, then the checkpoint, in this
+    order.
+    """
 
-    def __init__(self, store: ZarrStore, lock: Lock, checkpoints: CheckpointFolder, done: dict[str, int]) -> None:
+    def __init__(
+        self, store: ZarrStore, lock: Lock, checkpoints: CheckpointFolder, done: dict[str, int]
+    ) -> None:
         self.store = store
         self.checkpoints = checkpoints
         self._lock = lock
@@ -104,7 +124,9 @@ class StoreRecorder:
 
     def add(self, columns: Columns) -> None:
         self._waiting.append(columns)
-        self._bytes += sum(np.asarray(values).nbytes for arrays in columns.values() for values in arrays.values())
+        self._bytes += sum(
+            np.asarray(values).nbytes for arrays in columns.values() for values in arrays.values()
+        )
 
     def note(self, **attributes: Any) -> None:
         self._notes.update(attributes)
@@ -123,9 +145,13 @@ class StoreRecorder:
                 self._checkpoint_seconds = self._saved - began
         except OSError as reason:
             safe = self.store.length("posterior")
-            remedy = f"make room on the disk, or bring the folder back, then go on with amagold.resume({str(self.path)!r}, ...)"
+            remedy = (
+                "make room on the disk, or bring the folder back, then go on with "
+                f"amagold.resume({str(self.path)!r}, ...)"
+            )
             raise StoreFailedError(
-                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} draws are safe: {remedy}"
+                f"store {str(self.path)!r} could not be written ({reason}); the first {safe} "
+                f"draws are safe: {remedy}"
             ) from reason
 
     def _write(self) -> None:
@@ -134,7 +160,11 @@ class StoreRecorder:
         for group in groups:
             pieces = [columns[group] for columns in self._waiting if group in columns]
             constants = {name: value for name, value in pieces[0].items() if np.ndim(value) == 0}
-            joined = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0] if name not in constants}
+            joined = {
+                name: np.concatenate([piece[name] for piece in pieces], axis=1)
+                for name in pieces[0]
+                if name not in constants
+            }
             self.store.set_constants(group, constants)
             self.store.write(group, self._done[group], joined)
             lengths[group] = self._done[group] + next(iter(joined.values())).shape[1]

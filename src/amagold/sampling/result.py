@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Draws of one run, in memory or on disk. Groups are xarray datasets with dimensions (chain, draw, ...).
+    """Draws of one run, in memory or on disk. Groups are xarray datasets with dimensions (chain,
+    draw, ...).
 
     Attributes:
       posterior: the draws.
-      sample_stats: acceptance_rate, accepted, diverging, energy, energy_error, step_size, n_steps and examples used, by ArviZ's names.
+      sample_stats: acceptance_rate, accepted, diverging, energy, energy_error, step_size, n_steps
+        and examples used, by ArviZ's names.
       plan: what was chosen and why; print it.
       warnings: sentences about what needs attention; empty when nothing does.
       attributes: settings, versions, seed, times; of a stored run a fingerprint of the data.
@@ -54,14 +56,18 @@ class Run:
 
     @property
     def warmup_sample_stats(self) -> "xarray.Dataset":
-        """How the warm-up went, transition by transition: step_size, n_steps, mass_scale, acceptance_rate, diverging."""
+        """How the warm-up went, transition by transition: step_size, n_steps, mass_scale,
+        acceptance_rate, diverging.
+        """
         return self._groups["warmup_sample_stats"]
 
     @property
     def warmup_posterior(self) -> "xarray.Dataset":
         """The warm-up draws, if `Warmup(keep=True)` asked for them."""
         if "warmup_posterior" not in self._groups:
-            raise ValueError("warmup_posterior was not kept; ask for it with warmup=amagold.Warmup(keep=True)")
+            raise ValueError(
+                "warmup_posterior was not kept; ask for it with warmup=amagold.Warmup(keep=True)"
+            )
         return self._groups["warmup_posterior"]
 
     @property
@@ -76,7 +82,9 @@ class Run:
 
     @property
     def sampling_seconds(self) -> float:
-        """Wall time of the kept draws until the last is there, after warm-up and compilation; writing to the store counts."""
+        """Wall time of the kept draws until the last is there, after warm-up and compilation;
+        writing to the store counts.
+        """
         return self.attributes["sampling_time"]
 
     @property
@@ -95,7 +103,10 @@ class Run:
 
         tree = xarray.DataTree.from_dict(dict(self._groups))
         tree.attrs.update(
-            {name: value if isinstance(value, (str, int, float)) else json.dumps(value) for name, value in self.attributes.items()}
+            {
+                name: value if isinstance(value, (str, int, float)) else json.dumps(value)
+                for name, value in self.attributes.items()
+            }
         )
         return tree
 
@@ -104,15 +115,26 @@ class Run:
         place = as_path("path", path, "a file to write")
         if not place.absolute().parent.is_dir() or place.is_dir():
             remedy = "make the folder first, or name a file"
-            raise ValueError(f"path must be a file in a folder that exists, got {str(place)!r}; {remedy}")
+            raise ValueError(
+                f"path must be a file in a folder that exists, got {str(place)!r}; {remedy}"
+            )
         try:
             import h5netcdf  # noqa: F401
         except ImportError:
-            raise ImportError("netCDF export needs h5netcdf: pip install 'amagold[netcdf]'") from None
+            raise ImportError(
+                "netCDF export needs h5netcdf: pip install 'amagold[netcdf]'"
+            ) from None
         tree = self.to_datatree()
-        tree.attrs = {name: int(value) if isinstance(value, bool) else value for name, value in tree.attrs.items()}
+        tree.attrs = {
+            name: int(value) if isinstance(value, bool) else value
+            for name, value in tree.attrs.items()
+        }
         # netCDF has no booleans
-        tree = tree.map_over_datasets(lambda group: group.map(lambda array: array.astype("int8") if array.dtype == bool else array))
+        tree = tree.map_over_datasets(
+            lambda group: group.map(
+                lambda array: array.astype("int8") if array.dtype == bool else array
+            )
+        )
         part = place.with_name(f".{place.name}.partial")
         try:
             tree.to_netcdf(part, engine="h5netcdf")
@@ -121,11 +143,13 @@ class Run:
             part.unlink(missing_ok=True)
 
     def summary(self, **options: Any) -> "pandas.DataFrame":
-        """Mean, sd, interval, ess_bulk, ess_tail, r_hat and Monte Carlo errors of every parameter, by ArviZ; options go to it.
+        """Mean, sd, interval, ess_bulk, ess_tail, r_hat and Monte Carlo errors of every parameter,
+        by ArviZ; options go to it.
 
-        Memory is bounded: parameters are read some at a time. Where all chains together have more than a million draws, only
-        mean and sd are of all of them; intervals, ESS, R-hat and Monte Carlo errors are of every k-th draw, at most a million.
-        The ESS is then that of the thinned chains, which have no more information than the whole ones.
+        Memory is bounded: parameters are read some at a time. Where all chains together have more
+        than a million draws, only mean and sd are of all of them; intervals, ESS, R-hat and Monte
+        Carlo errors are of every k-th draw, at most a million. The ESS is then that of the thinned
+        chains, which have no more information than the whole ones.
 
         The table's `attrs` hold the label of the draws, the warnings, and k as `every`.
         """
@@ -133,7 +157,9 @@ class Run:
 
         self._check_draws("be summarised")
         table, every = summarise(self.to_datatree(), **options)
-        table.attrs.update(label=self.label, is_partial=self.is_partial, warnings=list(self.warnings), every=every)
+        table.attrs.update(
+            label=self.label, is_partial=self.is_partial, warnings=list(self.warnings), every=every
+        )
         return table
 
     def cost(self) -> "Cost":
@@ -142,7 +168,9 @@ class Run:
 
         self._check_draws("have a cost")
         stats = self.sample_stats
-        num_gradients = int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
+        num_gradients = (
+            int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
+        )
         return effective_cost(
             self.posterior,
             stats["num_gradient_examples"].to_numpy(),
@@ -152,7 +180,9 @@ class Run:
         )
 
     def plot(self) -> "Figure":
-        """The run at a glance, as a matplotlib figure: step size, acceptance, energy errors, and the slowest parameter."""
+        """The run at a glance, as a matplotlib figure: step size, acceptance, energy errors, and
+        the slowest parameter.
+        """
         from amagold.report.requirements import check_matplotlib
 
         check_matplotlib()
@@ -162,23 +192,36 @@ class Run:
 
     def _check_draws(self, purpose: str) -> None:
         if not self.posterior.sizes["draw"]:
-            raise ValueError(f"the run must have draws to {purpose}, and it was stopped before the first; go on with amagold.resume")
+            raise ValueError(
+                f"the run must have draws to {purpose}, and it was stopped before the first; go "
+                "on with amagold.resume"
+            )
 
     @cached_property
     def _acceptance(self) -> float:
-        return float(self.sample_stats["acceptance_rate"].mean()) if self.sample_stats.sizes["draw"] else float("nan")
+        return (
+            float(self.sample_stats["acceptance_rate"].mean())
+            if self.sample_stats.sizes["draw"]
+            else float("nan")
+        )
 
     def __repr__(self) -> str:
         sizes = self.posterior.sizes
         lines = [
-            f"amagold run: {sizes['chain']} chains x {sizes['draw']} draws, {self.label}" + (", PARTIAL" if self.is_partial else ""),
-            f"acceptance {self._acceptance:.3f}; sampling {self.sampling_seconds:.2f} s, warm-up {self.warmup_seconds:.2f} s, "
+            f"amagold run: {sizes['chain']} chains x {sizes['draw']} draws, {self.label}"
+            + (", PARTIAL" if self.is_partial else ""),
+            f"acceptance {self._acceptance:.3f}; sampling {self.sampling_seconds:.2f} s, warm-up "
+            f"{self.warmup_seconds:.2f} s, "
             f"compilation {self.compile_seconds:.2f} s",
             *(f"warning: {sentence}" for sentence in self.warnings),
         ]
         if self.is_partial:
             wanted = self.attributes["settings"]["num_samples"]
-            lines.insert(1, f"stopped ({self.attributes['stopped'] or 'no reason given'}) after {sizes['draw']} of {wanted} draws")
+            lines.insert(
+                1,
+                f"stopped ({self.attributes['stopped'] or 'no reason given'}) after "
+                f"{sizes['draw']} of {wanted} draws",
+            )
         if self.path is not None:
             lines.append(f"stored in {self.path}")
         return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""ArviZ's summary in bounded memory: some parameters at a time, of very many draws every so many."""
+"""ArviZ's summary in bounded memory: some parameters at a time, of very many draws every so
+many.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +17,9 @@ SELECTION = ("group", "var_names", "filter_vars")  # options that choose among t
 RAW: dict[str, Any] = {"fmt": "xarray", "round_to": "none"}
 
 
-def summarise(tree: Any, *, fmt: str = "wide", round_to: Any = 2, **options: Any) -> tuple[Any, int]:
+def summarise(
+    tree: Any, *, fmt: str = "wide", round_to: Any = 2, **options: Any
+) -> tuple[Any, int]:
     """`arviz_stats.summary` of a tree of groups, and that every how many draws it looked at.
 
     Mean and standard deviation are those of all draws in any case.
@@ -28,7 +32,9 @@ def summarise(tree: Any, *, fmt: str = "wide", round_to: Any = 2, **options: Any
     num_chains, num_draws = (dataset.sizes[name] for name in SAMPLE_DIMS)
     stride = max(1, min(-(-num_chains * num_draws // MOST_DRAWS), num_draws // FEWEST_DRAWS))
     variables = {name: variable for name, variable in dataset.data_vars.items() if variable.size}
-    table: Any = _merged({name: _of_variable(each, stride, rest) for name, each in variables.items()})
+    table: Any = _merged(
+        {name: _of_variable(each, stride, rest) for name, each in variables.items()}
+    )
     if fmt == "wide":
         table = dataset_to_dataframe(table, sample_dims=["summary"]).T
     elif fmt == "long":

@@ -1,4 +1,6 @@
-"""Checkpoints: named arrays and settings in one file with a checksum. Raw numbers and JSON, no pickle: safe to open from anywhere."""
+"""Checkpoints: named arrays and settings in one file with a checksum. Raw numbers and JSON, no
+pickle: safe to open from anywhere.
+"""
 
 import hashlib
 import json
@@ -14,7 +16,9 @@ from amagold import trees
 from amagold.store.files import read_whole, remove, write_whole
 
 MAGIC = b"amagold checkpoint 1\n"
-NUM_KEPT = 2  # the newest ones; the first of all and the one at the first draw stay too, so that damaged draws can be made again
+# the newest ones; the first of all and the one at the first draw stay too, so that damaged draws
+# can be made again
+NUM_KEPT = 2
 
 
 PHASES = ("warmup", "sampling")
@@ -39,7 +43,9 @@ class Checkpoint(NamedTuple):
 
 def pack(name: str, tree: trees.PyTree) -> dict[str, np.ndarray]:
     """The leaves of a tree as named arrays."""
-    return {f"{name}.{number}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(tree))}
+    return {
+        f"{name}.{number}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(tree))
+    }
 
 
 def unpack(name: str, arrays: dict[str, np.ndarray], like: trees.PyTree) -> trees.PyTree:
@@ -47,22 +53,36 @@ def unpack(name: str, arrays: dict[str, np.ndarray], like: trees.PyTree) -> tree
     wanted, structure = jax.tree.flatten(like)
     found = [arrays.get(f"{name}.{number}") for number in range(len(wanted))]
     if f"{name}.{len(wanted)}" in arrays or any(leaf is None for leaf in found):
-        raise ValueError(f"target_or_sampler must be the one that began this run, but its {name} has other parts; pass the same one")
+        raise ValueError(
+            f"target_or_sampler must be the one that began this run, but its {name} has other "
+            "parts; pass the same one"
+        )
     for leaf, other in zip(found, wanted, strict=True):
         assert leaf is not None
         if leaf.shape != tuple(other.shape) or leaf.dtype != other.dtype:
             raise ValueError(
-                f"target_or_sampler must be the one that began this run, but its {name} has shape {tuple(other.shape)} of {other.dtype} "
+                f"target_or_sampler must be the one that began this run, but its {name} has shape "
+                f"{tuple(other.shape)} of {other.dtype} "
                 f"where the run has {leaf.shape} of {leaf.dtype}; pass the same one"
             )
     return jax.tree.unflatten(structure, found)
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    """Magic line, a line of JSON with the checksum of the rest, a line of JSON that describes the arrays, the arrays."""
+    """Magic line, a line of JSON with the checksum of the rest, a line of JSON that describes the
+    arrays, the arrays.
+    """
     contents = [np.ascontiguousarray(array) for array in checkpoint.arrays.values()]
-    described = [{"name": name, "dtype": array.dtype.name, "shape": list(np.shape(array))} for name, array in checkpoint.arrays.items()]
-    header = {"phase": checkpoint.phase, "done": checkpoint.done, "notes": checkpoint.notes, "arrays": described}
+    described = [
+        {"name": name, "dtype": array.dtype.name, "shape": list(np.shape(array))}
+        for name, array in checkpoint.arrays.items()
+    ]
+    header = {
+        "phase": checkpoint.phase,
+        "done": checkpoint.done,
+        "notes": checkpoint.notes,
+        "arrays": described,
+    }
     body = b"".join([json.dumps(header).encode(), b"\n", *(array.tobytes() for array in contents)])
     seal = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)}
     return MAGIC + json.dumps(seal).encode() + b"\n" + body
@@ -87,7 +107,14 @@ def decode(content: bytes) -> Checkpoint:
             arrays[entry["name"]] = np.frombuffer(numbers[start:stop], kind).reshape(shape)
             start = stop
         return Checkpoint(header["phase"], header["done"], arrays, header["notes"])
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as reason:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as reason:
         raise DamagedError(f"it cannot be read ({type(reason).__name__}: {reason})") from None
 
 
@@ -124,13 +151,18 @@ class CheckpointFolder:
         self.folder.mkdir(exist_ok=True)
         files = self.files()
         number = int(files[-1].name.split("-")[0]) + 1 if files else 0
-        write_whole(self.folder / f"{number:09d}-{checkpoint.phase}-{checkpoint.done}.checkpoint", encode(checkpoint), durable=True)
+        write_whole(
+            self.folder / f"{number:09d}-{checkpoint.phase}-{checkpoint.done}.checkpoint",
+            encode(checkpoint),
+            durable=True,
+        )
         for old in files[: 1 - NUM_KEPT]:
             if not old.name.endswith("-sampling-0.checkpoint") and old != files[0]:
                 remove(old)
 
     def load(self, at_most: Mapping[str, int]) -> tuple[Checkpoint | None, list[str]]:
-        """The newest good one that has done no more than `at_most` of its phase, and what was wrong with newer ones.
+        """The newest good one that has done no more than `at_most` of its phase, and what was wrong
+        with newer ones.
 
         Newer ones are deleted once it is found; if there is none, nothing is.
         """
@@ -140,7 +172,9 @@ class CheckpointFolder:
                 checkpoint = decode(read_whole(path))
                 _check_run(checkpoint)
             except (DamagedError, OSError) as reason:
-                problems.append(f"checkpoint {path.name} is damaged: {reason}; an earlier one is used")
+                problems.append(
+                    f"checkpoint {path.name} is damaged: {reason}; an earlier one is used"
+                )
                 newer.append(path)
                 continue
             if checkpoint.done <= at_most.get(checkpoint.phase, checkpoint.done):

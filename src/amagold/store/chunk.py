@@ -1,4 +1,5 @@
-"""One chunk of an array as the bytes of its file: Blosc's LZ4, then a CRC-32C. Nothing else is decoded.
+"""One chunk of an array as the bytes of its file: Blosc's LZ4, then a CRC-32C. Nothing else is
+decoded.
 
 Blosc's header has 16 bytes: version, version of the format, flags, size of an item, and as 32-bit
 numbers the size of the content, of a block, and of the whole. It is compared with what the array's
@@ -65,7 +66,9 @@ def num_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
 
 
 def _check(content: bytes, expected: int, itemsize: int) -> None:
-    """Raise unless these are the bytes of a chunk that holds so many, and no bit of them differs."""
+    """Raise unless these are the bytes of a chunk that holds so many, and no bit of them
+    differs.
+    """
     import google_crc32c
 
     if not OVERHEAD <= len(content) <= expected + OVERHEAD:

@@ -44,8 +44,11 @@ def damaged_extras(path: Path, root: Root) -> Iterator[Extra]:
         if not _is_sealed(place / NAME):
             yield Extra("metadata", place / NAME, _json(group_document(group)))
         for array, document in documents(group, group.room).items():
-            # between its first value and the first commit, a constant's file knows more than the root
-            is_ahead = array in group.columns and group.columns[array].is_constant and not group.length
+            # between its first value and the first commit, a constant's file knows more than the
+            # root
+            is_ahead = (
+                array in group.columns and group.columns[array].is_constant and not group.length
+            )
             if not _says(place / array / NAME, document, {"fill_value": None} if is_ahead else {}):
                 yield Extra("metadata", place / array / NAME, _json(document))
         for file, values in _coordinate_chunks(place, group):

@@ -96,7 +96,9 @@ def remove_parts(folder: Path) -> None:
 
 
 def name_in_the_making(path: Path) -> Path:
-    """A hidden name beside `path` for a folder that is not whole yet; it says which process is making it."""
+    """A hidden name beside `path` for a folder that is not whole yet; it says which process is
+    making it.
+    """
     return path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
 
 

@@ -63,7 +63,9 @@ def documents(group: Group, length: int) -> dict[str, dict[str, Any]]:
             attributes={"constant": 1} if column.is_constant else {},
         )
     # last, so that no variable can take the name of an axis
-    found |= {name: _coordinate(name, extent, extent) for name, extent in coordinates(group).items()}
+    found |= {
+        name: _coordinate(name, extent, extent) for name, extent in coordinates(group).items()
+    }
     return found | {"draw": _coordinate("draw", length, group.room)}
 
 
@@ -97,7 +99,9 @@ def read_group(name: str, room: Any, found: Mapping[str, Any]) -> Group:
         bound = MOST_BYTES if column.in_chunk == 1 else LARGEST_CHUNK
         one_draw = _draw_bytes(column.shape, column.dtype, num_chains)
         if not 1 <= column.in_chunk <= max(1, room) or column.in_chunk * one_draw > bound:
-            raise UnreadableError(f"{name}/{array} has chunks of a size that amagold does not write")
+            raise UnreadableError(
+                f"{name}/{array} has chunks of a size that amagold does not write"
+            )
     expected = documents(group, length)
     for array in sorted({*expected, *found}):
         if not is_plain(array):
@@ -161,7 +165,9 @@ def _empty(dtype: str) -> Number:
 
 def _coordinate(name: str, extent: int, room: int) -> dict[str, Any]:
     chunks = (in_coordinate_chunk(room),)
-    return _array(shape=(extent,), dtype="int64", chunks=chunks, names=(name,), fill=0, attributes={})
+    return _array(
+        shape=(extent,), dtype="int64", chunks=chunks, names=(name,), fill=0, attributes={}
+    )
 
 
 def _array(

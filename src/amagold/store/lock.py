@@ -1,4 +1,6 @@
-"""One process at a time writes to a run. The operating system frees the lock when the process ends, however it ends."""
+"""One process at a time writes to a run. The operating system frees the lock when the process ends,
+however it ends.
+"""
 
 import os
 from pathlib import Path
@@ -22,7 +24,8 @@ class Lock:
         except Timeout:
             owner = self._owner.read_text().strip() if self._owner.exists() else "unknown"
             raise StoreInUseError(
-                f"store {str(name)!r} is in use by another process (number {owner}); wait until it ends, or give another path"
+                f"store {str(name)!r} is in use by another process (number {owner}); wait until "
+                "it ends, or give another path"
             ) from None
         self._owner.write_text(f"{os.getpid()}\n")
 

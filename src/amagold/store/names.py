@@ -1,4 +1,6 @@
-"""Variables of a stored run: a name for every array of the position, in ArviZ's layout (chain, draw, ...)."""
+"""Variables of a stored run: a name for every array of the position, in ArviZ's layout (chain,
+draw, ...).
+"""
 
 import re
 from typing import Any, NamedTuple
@@ -17,7 +19,9 @@ DTYPES = ("bool", *INTEGERS, "float32", "float64")
 
 
 class Variable(NamedTuple):
-    """One array of a group: its axes after chain and draw, its type, and whether it has one value for the whole run."""
+    """One array of a group: its axes after chain and draw, its type, and whether it has one value
+    for the whole run.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -25,7 +29,9 @@ class Variable(NamedTuple):
 
 
 def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
-    """The leaves of a position by name: {"w": ..., "layers.0.bias": ...}; a lone array is called theta."""
+    """The leaves of a position by name: {"w": ..., "layers.0.bias": ...}; a lone array is called
+    theta.
+    """
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = _plain(".".join(_word(entry) for entry in path)) or LONE
@@ -42,7 +48,10 @@ def is_plain(name: str) -> bool:
 
 def describe(position: trees.PyTree) -> dict[str, Variable]:
     """The variables of one position (without chain axis)."""
-    return {name: Variable(tuple(leaf.shape), storable(leaf.dtype)) for name, leaf in name_leaves(position).items()}
+    return {
+        name: Variable(tuple(leaf.shape), storable(leaf.dtype))
+        for name, leaf in name_leaves(position).items()
+    }
 
 
 def storable(dtype: Any) -> str:

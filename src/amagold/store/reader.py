@@ -36,7 +36,9 @@ class StoredArray(BackendArray):
         lone = tuple(axis for axis, part in enumerate(key) if isinstance(part, (int, np.integer)))
         parts = [np.asarray([part]) if axis in lone else part for axis, part in enumerate(key)]
         draws = _wanted(parts[1], self.shape[1])
-        extents = [len(_wanted(part, extent)) for part, extent in zip(parts, self.shape, strict=True)]
+        extents = [
+            len(_wanted(part, extent)) for part, extent in zip(parts, self.shape, strict=True)
+        ]
         values = np.full(extents, self._column.fill, self.dtype)
         if values.size and not self._column.is_constant:
             self._fill(values, draws, parts)
@@ -44,7 +46,9 @@ class StoredArray(BackendArray):
 
     def _fill(self, values: np.ndarray, draws: Wanted, parts: list[Any]) -> None:
         step = self._column.in_chunk
-        low, high = (draws.min(), draws.max()) if isinstance(draws, np.ndarray) else (draws[0], draws[-1])
+        low, high = (
+            (draws.min(), draws.max()) if isinstance(draws, np.ndarray) else (draws[0], draws[-1])
+        )
         for number in range(int(low) // step, int(high) // step + 1):
             places, within = _within(draws, number * step, (number + 1) * step)
             if not within.size:

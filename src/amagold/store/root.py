@@ -34,7 +34,9 @@ def places(path: Path) -> tuple[Path, Path]:
 
 
 def write_root(path: Path, root: Root) -> None:
-    """Replace both files. The copy first: readers see the other, and it is never behind checkpoints."""
+    """Replace both files. The copy first: readers see the other, and it is never behind
+    checkpoints.
+    """
     content = json.dumps(root_document(root), indent=1).encode()
     for file in reversed(places(path)):
         make_folders(path, file.parent)

@@ -26,7 +26,9 @@ def seal(document: dict[str, Any], **facts: Any) -> dict[str, Any]:
 
 
 def unseal(document: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The document without its seal, and the facts in it; raises unless they are what was written."""
+    """The document without its seal, and the facts in it; raises unless they are what was
+    written.
+    """
     if not isinstance(document, dict) or not isinstance(document.get("attributes"), dict):
         raise UnreadableError("it is not the metadata of a run")
     attributes = dict(document["attributes"])

@@ -10,7 +10,9 @@ from amagold import trees
 
 
 def describe_structure(tree: trees.PyTree) -> Any:
-    """Nested dicts, lists and tuples with shapes at the leaves; None when the tree holds classes that JSON cannot name."""
+    """Nested dicts, lists and tuples with shapes at the leaves; None when the tree holds classes
+    that JSON cannot name.
+    """
     try:
         return _describe(tree)
     except TypeError:

@@ -1,12 +1,12 @@
 """Draws on disk as they come: Zarr in ArviZ's layout.
 
-Every array is laid out for the whole run at the start. What readers see is the consolidated metadata
-of the root (and of each group, for those who open one alone), which says how many draws there are;
-replacing the root's file is the commit. A reader never sees half a draw, and a process killed at any
-moment leaves a run that opens.
+Every array is laid out for the whole run at the start. What readers see is the consolidated
+metadata of the root (and of each group, for those who open one alone), which says how many draws
+there are; replacing the root's file is the commit. A reader never sees half a draw, and a process
+killed at any moment leaves a run that opens.
 
-Nothing is believed that cannot be checked: the root by its checksum and by what amagold writes, draws
-by the checksum of their chunk. Everything else is known beforehand, and made again.
+Nothing is believed that cannot be checked: the root by its checksum and by what amagold writes,
+draws by the checksum of their chunk. Everything else is known beforehand, and made again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,16 @@ from amagold.store.extras import damaged_extras, restore_extra, write_extras, wr
 from amagold.store.files import first_link, make_folders, remove, remove_parts, write_whole
 from amagold.store.layout import Column, Group, chunk_shape, documents, lay_out
 from amagold.store.names import Variable
-from amagold.store.root import NAME, PRIVATE, Root, group_document, is_intact, places, read_root, write_root
+from amagold.store.root import (
+    NAME,
+    PRIVATE,
+    Root,
+    group_document,
+    is_intact,
+    places,
+    read_root,
+    write_root,
+)
 from amagold.store.seal import UnreadableError
 
 CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because a damaged one costs few draws
@@ -80,7 +89,9 @@ class ZarrStore:
         return self.group(group).length
 
     def write(self, group: str, first: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write draws from number `first` on; axes (chain, draw, ...). They show after the next commit."""
+        """Write draws from number `first` on; axes (chain, draw, ...). They show after the next
+        commit.
+        """
         for name, values in arrays.items():
             (self.path / group / name).stat()  # raises where the store was moved away
             step, stop = self.group(group).columns[name].in_chunk, first + values.shape[1]
@@ -89,7 +100,9 @@ class ZarrStore:
                 part = values[:, low - first : high - first]
                 self._write_chunk(group, name, number, low - number * step, part)
 
-    def _write_chunk(self, group: str, name: str, number: int, start: int, values: np.ndarray) -> None:
+    def _write_chunk(
+        self, group: str, name: str, number: int, start: int, values: np.ndarray
+    ) -> None:
         """Put draws into a chunk, from place `start` on, after those that are there already."""
         if start:
             content = self.read_chunk(group, name, number).copy()
@@ -115,7 +128,9 @@ class ZarrStore:
         return chunk.read(file, chunk_shape(self.group(group), name), np.dtype(dtype))
 
     def set_constants(self, group: str, values: Mapping[str, Any]) -> None:
-        """Give columns that never change their value, which readers see in place of missing chunks."""
+        """Give columns that never change their value, which readers see in place of missing
+        chunks.
+        """
         for name, given in values.items():
             found = self.group(group)
             value = np.asarray(given, found.columns[name].dtype).item()
@@ -139,14 +154,19 @@ class ZarrStore:
         self._root = root
 
     def first_damage(self, group: str) -> tuple[int, str] | None:
-        """The first committed draw that cannot be read back, and why; None when all are as written."""
+        """The first committed draw that cannot be read back, and why; None when all are as
+        written.
+        """
         worst: tuple[int, str] | None = None
         for name, column in self._written_columns(group):
             stop = self.length(group) if worst is None else worst[0]
             for start in range(0, stop, column.in_chunk):
                 reason = self._damage_of(group, name, start // column.in_chunk)
                 if reason:
-                    worst = start, f"{group}/{name}: the chunk of draw {start} is damaged ({reason})"
+                    worst = (
+                        start,
+                        f"{group}/{name}: the chunk of draw {start} is damaged ({reason})",
+                    )
                     break
         return worst
 
@@ -168,11 +188,15 @@ class ZarrStore:
                     remove(found)
 
     def problems(self) -> list[str]:
-        """What is wrong beside the draws, in sentences. None of it is used: it is known from elsewhere."""
+        """What is wrong beside the draws, in sentences. None of it is used: it is known from
+        elsewhere.
+        """
         sentences = [f"damaged metadata: {reason}; its copy was used" for reason in self._problems]
         for kind, file, _ in damaged_extras(self.path, self._root):
             name = str(file.relative_to(self.path))
-            sentences.append(f"damaged {kind}: {name!r} is not what was written; what belongs there was used")
+            sentences.append(
+                f"damaged {kind}: {name!r} is not what was written; what belongs there was used"
+            )
         return sentences
 
     def repair(self) -> list[str]:

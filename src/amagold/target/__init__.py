@@ -1,4 +1,6 @@
-"""What is sampled from. One definition feeds the gradient and the test, so that they cannot disagree."""
+"""What is sampled from. One definition feeds the gradient and the test, so that they cannot
+disagree.
+"""
 
 from amagold.target.bounds import LinearBounds
 from amagold.target.density import Density

@@ -13,20 +13,34 @@ from amagold.target.functions import UserFunction
 MOST_WORDS = 200  # of a position's description in a sentence
 
 
-NUMPY = "it calls NumPy (or another library) on values that JAX traces; use jax.numpy (jnp) instead of numpy"
-BRANCH = "it asks with Python's if, and, or, while whether a traced value is true; choose with jnp.where, and join conditions with & and |"
-NUMBER = "it makes a Python number of a traced value, as float(), int(), range() and the math module do; use jax.numpy (jnp)"
+NUMPY = (
+    "it calls NumPy (or another library) on values that JAX traces; use jax.numpy (jnp) instead "
+    "of numpy"
+)
+BRANCH = (
+    "it asks with Python's if, and, or, while whether a traced value is true; choose with "
+    "jnp.where, and join conditions with & and |"
+)
+NUMBER = (
+    "it makes a Python number of a traced value, as float(), int(), range() and the math module "
+    "do; use jax.numpy (jnp)"
+)
 CAUSES = (
     (jax.errors.TracerArrayConversionError, NUMPY),
     (jax.errors.TracerBoolConversionError, BRANCH),
     (jax.errors.TracerIntegerConversionError, NUMBER),
-    (jax.errors.NonConcreteBooleanIndexError, "it picks by a traced condition, which leaves the shape unknown; use jnp.where instead"),
+    (
+        jax.errors.NonConcreteBooleanIndexError,
+        "it picks by a traced condition, which leaves the shape unknown; use jnp.where instead",
+    ),
     (jax.errors.ConcretizationTypeError, NUMBER),
 )
 
 
 def traced(name: str, function: Callable[..., Any], **arguments: Any) -> Any:
-    """The form of what the user's function returns; its own errors come with a sentence. Nothing is computed."""
+    """The form of what the user's function returns; its own errors come with a sentence. Nothing is
+    computed.
+    """
     if isinstance(function, UserFunction):
         function.check(name)
     try:
@@ -37,10 +51,16 @@ def traced(name: str, function: Callable[..., Any], **arguments: Any) -> Any:
         if cause is not None:
             raise ValueError(f"{name} must be written for JAX, but {cause} (in {call})") from reason
         if len(arguments) == 2 and _works(function, *reversed(arguments.values())):
-            raise ValueError(f"{name} must take its arguments in the order {call}, but works only with them swapped; swap them") from reason
+            raise ValueError(
+                f"{name} must take its arguments in the order {call}, but works only with them "
+                "swapped; swap them"
+            ) from reason
         given = ", ".join(f"{word} = {_form(value)}" for word, value in arguments.items())
         first = str(reason).strip().split("\n")[0]
-        raise ValueError(f"{call} must work for {given}, but it raised {type(reason).__name__}: {first}; mend the function") from reason
+        raise ValueError(
+            f"{call} must work for {given}, but it raised {type(reason).__name__}: {first}; mend "
+            "the function"
+        ) from reason
 
 
 def _works(function: Callable[..., Any], *arguments: Any) -> bool:
@@ -52,12 +72,23 @@ def _works(function: Callable[..., Any], *arguments: Any) -> bool:
 
 def _form(tree: trees.PyTree) -> str:
     """Types and shapes, for a sentence."""
-    text = str(jax.tree.map(lambda leaf: jax.typeof(leaf) if not hasattr(leaf, "dtype") else f"{leaf.dtype}{list(leaf.shape)}", tree))
+    text = str(
+        jax.tree.map(
+            lambda leaf: (
+                jax.typeof(leaf)
+                if not hasattr(leaf, "dtype")
+                else f"{leaf.dtype}{list(leaf.shape)}"
+            ),
+            tree,
+        )
+    )
     text = text.replace("'", "").replace('"', "")
     return text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
 
 
-def returns_one_number(name: str, function: Callable[..., Any], *, remedy: str, **arguments: Any) -> None:
+def returns_one_number(
+    name: str, function: Callable[..., Any], *, remedy: str, **arguments: Any
+) -> None:
     """Raise unless the function has the shape of one floating-point number. Nothing is computed."""
     result = traced(name, function, **arguments)
     shape = getattr(result, "shape", None)
@@ -65,7 +96,9 @@ def returns_one_number(name: str, function: Callable[..., Any], *, remedy: str, 
         found = f"shape {shape}" if shape is not None else type(result).__name__
         raise ValueError(f"{name} must return one number, got {found}; {remedy}")
     if not jnp.issubdtype(result.dtype, jnp.floating):
-        raise ValueError(f"{name} must return a floating-point number, got {result.dtype}; {remedy}")
+        raise ValueError(
+            f"{name} must return a floating-point number, got {result.dtype}; {remedy}"
+        )
 
 
 def position_is_usable(target: Any, position: trees.PyTree) -> None:
@@ -76,36 +109,64 @@ def position_is_usable(target: Any, position: trees.PyTree) -> None:
         bad = int(np.sum(~np.isfinite(np.asarray(leaf))))
         if bad:
             name = f"position{jax.tree_util.keystr(path)}"
-            raise ValueError(f"{name} must be finite, got {bad} non-finite value(s); start the chain from finite numbers")
+            raise ValueError(
+                f"{name} must be finite, got {bad} non-finite value(s); start the chain from "
+                "finite numbers"
+            )
     if target.domain is not None:
         returns_a_truth_value(target.domain, position)
         inside = target.is_inside(position)
         if trees.is_concrete(inside) and not bool(inside):
-            raise ValueError("position must lie inside the target's domain, but domain(position) is False; start inside it")
+            raise ValueError(
+                "position must lie inside the target's domain, but domain(position) is False; "
+                "start inside it"
+            )
 
 
 def returns_a_truth_value(domain: Callable[..., Any], position: trees.PyTree) -> None:
     """Raise unless `domain(position)` is one boolean."""
     result = traced("domain", domain, position=position)
     if getattr(result, "shape", None) != () or result.dtype != jnp.bool_:
-        found = f"shape {result.shape} of {result.dtype}" if hasattr(result, "shape") else type(result).__name__
-        raise ValueError(f"domain must return one boolean, got {found}; reduce it with jnp.all(...)")
+        found = (
+            f"shape {result.shape} of {result.dtype}"
+            if hasattr(result, "shape")
+            else type(result).__name__
+        )
+        raise ValueError(
+            f"domain must return one boolean, got {found}; reduce it with jnp.all(...)"
+        )
 
 
-def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None, remedy: str) -> None:
-    """Raise unless `value` is one finite number within its bound. Traced values pass: their value is not known yet."""
+def number(
+    name: str, value: Any, *, above: float | None = None, at_least: float | None = None, remedy: str
+) -> None:
+    """Raise unless `value` is one finite number within its bound. Traced values pass: their value
+    is not known yet.
+    """
     if not trees.is_concrete(value):
         return
     try:
         figure = float("a text" if isinstance(value, str) else np.asarray(value))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be one number, got {value!r}; {remedy}") from None
-    if not np.isfinite(figure) or (above is not None and figure <= above) or (at_least is not None and figure < at_least):
-        bound = f"above {above:g}" if above is not None else f"at least {at_least:g}" if at_least is not None else "finite"
+    if (
+        not np.isfinite(figure)
+        or (above is not None and figure <= above)
+        or (at_least is not None and figure < at_least)
+    ):
+        bound = (
+            f"above {above:g}"
+            if above is not None
+            else f"at least {at_least:g}"
+            if at_least is not None
+            else "finite"
+        )
         raise ValueError(f"{name} must be a finite number {bound}, got {figure:g}; {remedy}")
 
 
 def whole_number(name: str, value: Any, *, at_least: int, remedy: str) -> None:
     """Raise unless `value` is an integer of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}; {remedy}")
+        raise ValueError(
+            f"{name} must be a whole number of at least {at_least}, got {value!r}; {remedy}"
+        )

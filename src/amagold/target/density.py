@@ -30,7 +30,10 @@ class Density:
 
     def __post_init__(self) -> None:
         if not callable(self.log_density):
-            raise ValueError(f"log_density must be a function of the position, got {type(self.log_density).__name__}")
+            raise ValueError(
+                "log_density must be a function of the position, got "
+                f"{type(self.log_density).__name__}"
+            )
         for name in ("log_density", "domain"):
             object.__setattr__(self, name, as_function(name, getattr(self, name)))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))

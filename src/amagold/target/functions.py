@@ -1,4 +1,6 @@
-"""A user's function as a target keeps it: with arrays for what it returns, and an eye on what it reads from outside."""
+"""A user's function as a target keeps it: with arrays for what it returns, and an eye on what it
+reads from outside.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +14,8 @@ from amagold.target.outside import Reading, changed_in_place, read_by
 
 @trees.record(static=("reading",), functions=("function",))
 class UserFunction:
-    """JAX traces a function once and keeps what it saw. What the function reads beside its arguments is therefore part of it:
+    """JAX traces a function once and keeps what it saw. What the function reads beside its
+    arguments is therefore part of it:
 
     the same function reading other numbers is another function, and is traced anew.
     """
@@ -33,7 +36,8 @@ class UserFunction:
         changed = [place for place in before if now.get(place) != before[place]]
         if changed:
             raise ValueError(
-                f"{name} reads {changed[0]}, which has changed since the target was built, but JAX computes with what it saw first; build "
+                f"{name} reads {changed[0]}, which has changed since the target was built, but "
+                "JAX computes with what it saw first; build "
                 "the target again, or pass what changes in the data"
             )
 
@@ -45,7 +49,8 @@ def as_function(name: str, function: Any) -> Any:
     changed = changed_in_place(function)
     if changed is not None:
         raise ValueError(
-            f"{name} reads {changed}, an array that was changed in place, but JAX computes with what it held first; make a new array "
+            f"{name} reads {changed}, an array that was changed in place, but JAX computes with "
+            "what it held first; make a new array "
             "of the new numbers, or pass them in the data"
         )
     return UserFunction(trees.hashable(function), read_by(function))

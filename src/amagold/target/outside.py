@@ -1,4 +1,6 @@
-"""What a function reads beside its arguments: closed-over variables, defaults, globals and attributes, as far as they can be seen."""
+"""What a function reads beside its arguments: closed-over variables, defaults, globals and
+attributes, as far as they can be seen.
+"""
 
 import dis
 import hashlib
@@ -19,15 +21,36 @@ Reading = tuple[tuple[str, str], ...]  # what is read, by its name, and a checks
 MOST_BYTES = 2**20  # of an array that are looked at
 DEEPEST = 4  # functions within functions, and containers within containers
 MOST_ENTRIES = 1000  # of a container
-LIBRARIES = ("site-packages", "dist-packages", "<frozen", sysconfig.get_paths()["stdlib"])  # whose functions do not change
-CHANGES = {"append", "add", "update", "extend", "insert", "pop", "remove", "clear", "setdefault", "STORE_SUBSCR", "DELETE_SUBSCR"}
+LIBRARIES = (
+    "site-packages",
+    "dist-packages",
+    "<frozen",
+    sysconfig.get_paths()["stdlib"],
+)  # whose functions do not change
+CHANGES = {
+    "append",
+    "add",
+    "update",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "clear",
+    "setdefault",
+    "STORE_SUBSCR",
+    "DELETE_SUBSCR",
+}
 
 
-_arrays: dict[int, tuple[weakref.ref[np.ndarray], str]] = {}  # NumPy's that functions read, and what they held when first seen
+_arrays: dict[
+    int, tuple[weakref.ref[np.ndarray], str]
+] = {}  # NumPy's that functions read, and what they held when first seen
 
 
 def read_by(function: Any) -> Reading:
-    """A checksum of each value that the function reads from outside; what it writes itself is left out."""
+    """A checksum of each value that the function reads from outside; what it writes itself is left
+    out.
+    """
     found: dict[str, str] = {}
     for name, value in _values(function, DEEPEST, set()):
         checksum = _checksum(value)
@@ -66,7 +89,9 @@ def _values(function: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, An
         return
     seen.add(id(function))
     if isinstance(function, partial):
-        yield from _of_each(f"{_name(function.func)}'s arguments", (function.args, function.keywords), depth, seen)
+        yield from _of_each(
+            f"{_name(function.func)}'s arguments", (function.args, function.keywords), depth, seen
+        )
         yield from _values(function.func, depth, seen)
     elif isinstance(function, types.MethodType):
         yield from _attributes(function.__self__, function.__func__, depth, seen)
@@ -80,12 +105,16 @@ def _values(function: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, An
             yield from _attributes(function, method, depth, seen)
 
 
-def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+def _of_function(
+    function: types.FunctionType, depth: int, seen: set[int]
+) -> Iterator[tuple[str, Any]]:
     code = function.__code__
     if any(part in code.co_filename for part in LIBRARIES):
         return
     uses = _uses(code)
-    for place, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
+    for place, value in enumerate(
+        (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    ):
         yield f"{_name(function)}'s default {place}", value
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
@@ -98,7 +127,11 @@ def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> It
         value = function.__globals__.get(name)
         if isinstance(value, types.ModuleType):
             inside = {key: vars(value).get(key) for key in sorted(uses.attributes)}
-            yield from ((f"{name}.{key}", one) for key, one in inside.items() if isinstance(one, (int, float, np.ndarray)))
+            yield from (
+                (f"{name}.{key}", one)
+                for key, one in inside.items()
+                if isinstance(one, (int, float, np.ndarray))
+            )
         elif uses.only_reads(name, value):
             yield from _of_each(name, value, depth, seen)
 
@@ -109,7 +142,9 @@ def _of_each(name: str, value: Any, depth: int, seen: set[int]) -> Iterator[tupl
         yield from _values(value, depth - 1, seen)
 
 
-def _attributes(instance: Any, method: types.FunctionType, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+def _attributes(
+    instance: Any, method: types.FunctionType, depth: int, seen: set[int]
+) -> Iterator[tuple[str, Any]]:
     """An object's own values, but for those that the method sets."""
     uses = _uses(method.__code__)
     if not isinstance(instance, type):
@@ -129,7 +164,9 @@ class _Uses(NamedTuple):
 
     def only_reads(self, name: str, value: Any) -> bool:
         """False for what the function may set itself, such as a counter of its calls."""
-        return name not in self.written and not (self.is_changing and isinstance(value, (list, dict, set)))
+        return name not in self.written and not (
+            self.is_changing and isinstance(value, (list, dict, set))
+        )
 
 
 def _uses(code: types.CodeType) -> _Uses:
@@ -145,7 +182,11 @@ def _uses(code: types.CodeType) -> _Uses:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             inner = _uses(constant)
-            names = found.variables | inner.variables, found.attributes | inner.attributes, found.written | inner.written
+            names = (
+                found.variables | inner.variables,
+                found.attributes | inner.attributes,
+                found.written | inner.written,
+            )
             found = _Uses(*names, found.is_changing or inner.is_changing)
     return found
 
@@ -176,7 +217,9 @@ def _feed_array(seal: Any, value: Any) -> bool:
     if value.nbytes > MOST_BYTES and isinstance(value, jax.Array):
         seal.update(str(id(value)).encode())  # it cannot change in place
         return True
-    if isinstance(value, jax.Array) and (jnp.issubdtype(value.dtype, jax.dtypes.extended) or not value.is_fully_addressable):
+    if isinstance(value, jax.Array) and (
+        jnp.issubdtype(value.dtype, jax.dtypes.extended) or not value.is_fully_addressable
+    ):
         return False
     array = np.asarray(value)
     if array.dtype.hasobject:

@@ -17,7 +17,8 @@ from amagold.target.transform import Transform, check_transform
 
 @trees.record(static=("bounds",), functions=("log_likelihood", "log_prior", "domain", "transform"))
 class Posterior:
-    """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on the domain.
+    """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on
+    the domain.
 
     Args:
       log_likelihood: (position, example) -> one number, for ONE example: a row of every array in
@@ -48,7 +49,9 @@ class Posterior:
     def __post_init__(self) -> None:
         for name in ("log_likelihood", "log_prior"):
             if not callable(getattr(self, name)):
-                raise ValueError(f"{name} must be a function, got {type(getattr(self, name)).__name__}")
+                raise ValueError(
+                    f"{name} must be a function, got {type(getattr(self, name)).__name__}"
+                )
         for name in ("log_likelihood", "log_prior", "domain"):
             object.__setattr__(self, name, as_function(name, getattr(self, name)))
         check_transform(self.transform)
@@ -57,7 +60,9 @@ class Posterior:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about choices that were made for the user, such as priors; said with the plan."""
+        """Sentences about choices that were made for the user, such as priors; said with
+        the plan.
+        """
         return getattr(self.log_prior, "sentences", tuple)()
 
     @property
@@ -67,7 +72,9 @@ class Posterior:
     @property
     def example(self) -> trees.PyTree:
         """The form of one example: shapes and types alone."""
-        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data)
+        return jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data
+        )
 
     def log_likelihoods(self, position: trees.PyTree, rows: trees.PyTree) -> jax.Array:
         """One log likelihood for each of the rows."""
@@ -75,10 +82,18 @@ class Posterior:
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
-        remedy = "it is called with one example (one row of each data array), so return the log likelihood of that one alone"
+        remedy = (
+            "it is called with one example (one row of each data array), so return the log "
+            "likelihood of that one alone"
+        )
         of_one = {"position": position, "example": self.example}
         checks.returns_one_number("log_likelihood", self.log_likelihood, **of_one, remedy=remedy)
-        checks.returns_one_number("log_prior", self.log_prior, position=position, remedy="sum over the parameters with jnp.sum")
+        checks.returns_one_number(
+            "log_prior",
+            self.log_prior,
+            position=position,
+            remedy="sum over the parameters with jnp.sum",
+        )
         checks.position_is_usable(self, position)
 
     @property
@@ -94,48 +109,80 @@ class Posterior:
 def with_data(target: object, who: str, instead: str) -> Posterior:
     """The target, if it has data; else an error that says who needs it and what to use instead."""
     if not isinstance(target, Posterior):
-        raise ValueError(f"{who} needs a target with data (amagold.Posterior), got a {type(target).__name__}; {instead}")
+        raise ValueError(
+            f"{who} needs a target with data (amagold.Posterior), got a {type(target).__name__}; "
+            f"{instead}"
+        )
     return target
 
 
 def checked_data(data: trees.PyTree) -> trees.PyTree:
-    """The data as arrays of JAX; raises unless they are finite numbers with one common leading axis, which JAX can hold."""
+    """The data as arrays of JAX; raises unless they are finite numbers with one common leading
+    axis, which JAX can hold.
+    """
     leaves = jax.tree_util.tree_leaves_with_path(data, is_leaf=_is_list_of_numbers)
     if not leaves:
-        raise ValueError("data must hold at least one array; for a target without data use amagold.Density")
+        raise ValueError(
+            "data must hold at least one array; for a target without data use amagold.Density"
+        )
     lengths, arrays = {}, []
     for path, leaf in leaves:
         name = f"data{jax.tree_util.keystr(path)}"
         if isinstance(leaf, list) and isinstance(leaf[0], list):
-            remedy = "give np.asarray(...) of it where they are rows, or a tuple of arrays where they are columns"
-            raise ValueError(f"{name} must be an array, got a list of lists, which may be rows or columns; {remedy}")
+            remedy = (
+                "give np.asarray(...) of it where they are rows, or a tuple of arrays where they "
+                "are columns"
+            )
+            raise ValueError(
+                f"{name} must be an array, got a list of lists, which may be rows or columns; "
+                f"{remedy}"
+            )
         array = as_numbers(name, leaf)
         if array.ndim == 0:
-            raise ValueError(f"{name} must be an array with the examples along its first axis, got {leaf!r}; wrap it in an array")
+            raise ValueError(
+                f"{name} must be an array with the examples along its first axis, got {leaf!r}; "
+                "wrap it in an array"
+            )
         lengths[name] = array.shape[0]
         bad = count_non_finite(array) if trees.is_concrete(array) else 0
         if bad:
-            raise ValueError(f"{name} must be finite, got {bad} non-finite value(s); drop or impute those examples first")
+            raise ValueError(
+                f"{name} must be finite, got {bad} non-finite value(s); drop or impute those "
+                "examples first"
+            )
         check_fits(name, array)
         arrays.append(jnp.asarray(array))
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-        raise ValueError(f"data must have one common leading axis, got lengths {found}; give every array one row per example")
+        raise ValueError(
+            f"data must have one common leading axis, got lengths {found}; give every array one "
+            "row per example"
+        )
     if not next(iter(lengths.values())):
         raise ValueError("data must hold at least one example, got none")
     return jax.tree.unflatten(jax.tree.structure(data, is_leaf=_is_list_of_numbers), arrays)
 
 
 def _is_list_of_numbers(tree: trees.PyTree) -> bool:
-    """Such a list, or a list of such lists, is an array that was not made yet; any other is a container."""
-    is_number = lambda entry: isinstance(entry, (int, float, np.number)) or _is_list_of_numbers(entry)  # noqa: E731
+    """Such a list, or a list of such lists, is an array that was not made yet; any other is a
+    container.
+    """
+
+    def is_number(entry: object) -> bool:
+        return isinstance(entry, (int, float, np.number)) or _is_list_of_numbers(entry)
+
     return isinstance(tree, list) and bool(tree) and all(map(is_number, tree))
 
 
 def count_non_finite(array: ArrayLike) -> int:
-    """How many values are NaN or infinite, looked at in blocks of rows so that no copy of the whole is made."""
+    """How many values are NaN or infinite, looked at in blocks of rows so that no copy of the whole
+    is made.
+    """
     values = np.asarray(array)
     if not np.issubdtype(values.dtype, np.floating):
         return 0
     block = max(1, 2**22 // max(1, values[:1].size))
-    return sum(int(np.sum(~np.isfinite(values[start : start + block]))) for start in range(0, len(values), block))
+    return sum(
+        int(np.sum(~np.isfinite(values[start : start + block])))
+        for start in range(0, len(values), block)
+    )

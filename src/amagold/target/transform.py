@@ -1,4 +1,6 @@
-"""From the position that is sampled to what is reported: other units, and later other parameters."""
+"""From the position that is sampled to what is reported: other units, and later other
+parameters.
+"""
 
 from typing import Any, Protocol
 
@@ -9,7 +11,8 @@ from amagold import trees
 
 
 class Transform(Protocol):
-    """A map between the sampled position and the reported one, whose numbers are arrays (`trees.record`).
+    """A map between the sampled position and the reported one, whose numbers are arrays
+    (`trees.record`).
 
     Both ways are called on the host, with NumPy arrays that may have leading axes: draws, chains.
     """
@@ -25,9 +28,12 @@ class Transform(Protocol):
 
 def check_transform(transform: Any) -> None:
     """Raise unless there is a way there and one back."""
-    if transform is not None and not (callable(transform) and callable(getattr(transform, "inverse", None))):
+    if transform is not None and not (
+        callable(transform) and callable(getattr(transform, "inverse", None))
+    ):
         raise ValueError(
-            "transform must map a position to what is reported, and back with transform.inverse, got "
+            "transform must map a position to what is reported, and back with transform.inverse, "
+            "got "
             f"{type(transform).__name__}; give an object with both, or None"
         )
 
@@ -47,16 +53,24 @@ def reported_form(target: Any, position: trees.PyTree) -> trees.PyTree:
 
 
 def sampled(target: Any, given: trees.PyTree, name: str) -> trees.PyTree:
-    """The position of what the user gave, on the user's scale; `name` is the argument that it came by."""
+    """The position of what the user gave, on the user's scale; `name` is the argument that it came
+    by.
+    """
     if target.transform is None or given is None:
         return given
     if target.init is not None:
         wanted = reported_form(target, target.init)
         form = lambda tree: jax.tree.map(lambda leaf: "array", tree)  # noqa: E731
-        shapes = [(np.shape(leaf)[np.ndim(leaf) - np.ndim(like) :], np.shape(like)) for leaf, like in _pairs(given, wanted)]
+        shapes = [
+            (np.shape(leaf)[np.ndim(leaf) - np.ndim(like) :], np.shape(like))
+            for leaf, like in _pairs(given, wanted)
+        ]
         if form(given) != form(wanted) or any(ours != theirs for ours, theirs in shapes):
             own = jax.tree.map(np.shape, wanted)
-            raise ValueError(f"{name} must be like the target's own positions, {own}, got {jax.tree.map(np.shape, given)}; give that form")
+            raise ValueError(
+                f"{name} must be like the target's own positions, {own}, got "
+                f"{jax.tree.map(np.shape, given)}; give that form"
+            )
     return target.transform.inverse(jax.tree.map(np.asarray, given))
 
 

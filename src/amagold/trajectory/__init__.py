@@ -1,9 +1,11 @@
 """T proposal steps and the work they accumulate.
 
-A proposal moves a `Phase` (position and momentum) by one step and says how much log probability the step gained or lost:
+A proposal moves a `Phase` (position and momentum) by one step and says how much log probability the
+step gained or lost:
     work = log [ P(y^, x^; zeta) phi(y) ] - log [ P(x, y; zeta) phi(x) ],
-where P is the proposal's density, zeta its minibatch, phi the density of the momentum and ^ the involution that turns time
-around. Section 4 of the paper then needs only log pi(y) - log pi(x) + (sum of work) for an exact test.
+where P is the proposal's density, zeta its minibatch, phi the density of the momentum and ^ the
+involution that turns time around. Section 4 of the paper then needs only log pi(y) - log pi(x) +
+(sum of work) for an exact test.
 """
 
 from amagold.trajectory.densities import from_densities
@@ -14,4 +16,13 @@ from amagold.trajectory.phase import Phase, Proposal
 from amagold.trajectory.random_walk import RandomWalk
 from amagold.trajectory.rotation import Rotation
 
-__all__ = ["Euler", "Langevin", "Leapfrog", "Phase", "Proposal", "RandomWalk", "Rotation", "from_densities"]
+__all__ = [
+    "Euler",
+    "Langevin",
+    "Leapfrog",
+    "Phase",
+    "Proposal",
+    "RandomWalk",
+    "Rotation",
+    "from_densities",
+]

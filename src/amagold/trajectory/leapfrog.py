@@ -24,7 +24,9 @@ from amagold.trajectory.phase import Gradient, Phase, Symmetry, has_friction
 
 @trees.record()
 class Leapfrog:
-    """Half drift, one kick with friction and noise, half drift. Skew-reversible under negation of the momentum."""
+    """Half drift, one kick with friction and noise, half drift. Skew-reversible under negation of
+    the momentum.
+    """
 
     step_size: jax.Array | float
     friction: jax.Array | float
@@ -44,14 +46,20 @@ class Leapfrog:
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))
 
-    def step(self, phase: Phase, noise: trees.PyTree, gradient: Gradient) -> tuple[Phase, jax.Array]:
+    def step(
+        self, phase: Phase, noise: trees.PyTree, gradient: Gradient
+    ) -> tuple[Phase, jax.Array]:
         # theta_0 = theta + (1/2) epsilon M^-1 r
         middle = self._drift(phase.position, phase.momentum)
         # W grad U~_t(theta_0): this one gradient feeds the update and the work
-        momentum, work = kick(phase.momentum, self.mass.force(gradient(middle)), noise, self.step_size, self.friction)
+        momentum, work = kick(
+            phase.momentum, self.mass.force(gradient(middle)), noise, self.step_size, self.friction
+        )
         # theta* = theta_0 + (1/2) epsilon M^-1 r*
         return Phase(self._drift(middle, momentum), momentum), work
 
     def _drift(self, position: trees.PyTree, momentum: trees.PyTree) -> trees.PyTree:
         velocity = self.mass.velocity(momentum)
-        return jax.tree.map(lambda at, by: (at + 0.5 * self.step_size * by).astype(at.dtype), position, velocity)
+        return jax.tree.map(
+            lambda at, by: (at + 0.5 * self.step_size * by).astype(at.dtype), position, velocity
+        )

@@ -10,19 +10,24 @@ from amagold import trees
 from amagold.randomness import resolve
 from amagold.trajectory.phase import Phase, Proposal
 
-StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]  # (position, what the step's gradient needs) -> grad U~_t(position)
+StepGradient = Callable[
+    [trees.PyTree, Any], trees.PyTree
+]  # (position, what the step's gradient needs) -> grad U~_t(position)
 
 
 def run_trajectory(
     proposal: Proposal, phase: Phase, noise: Any, rows: Any, gradient: StepGradient, num_steps: int
 ) -> tuple[Phase, jax.Array, int]:
-    """The phase after `num_steps` steps, the work of all of them, and the gradients that one step asked for.
+    """The phase after `num_steps` steps, the work of all of them, and the gradients that one step
+    asked for.
 
     `noise` and `rows` have the steps on their leading axis.
     """
     asked: list[tuple[trees.PyTree, trees.PyTree]] = []
 
-    def body(carry: tuple[Phase, jax.Array], step: tuple[Any, Any]) -> tuple[tuple[Phase, jax.Array], None]:
+    def body(
+        carry: tuple[Phase, jax.Array], step: tuple[Any, Any]
+    ) -> tuple[tuple[Phase, jax.Array], None]:
         phase, total = carry
         step_noise, step_rows = step
         asked.clear()

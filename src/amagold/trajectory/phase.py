@@ -9,16 +9,24 @@ import numpy as np
 from amagold import trees
 from amagold.randomness import Draw
 
-Gradient = Callable[[trees.PyTree], trees.PyTree]  # position -> grad U~_t(position), of the step's own minibatch
+Gradient = Callable[
+    [trees.PyTree], trees.PyTree
+]  # position -> grad U~_t(position), of the step's own minibatch
 
 
 def has_friction(friction: jax.Array | float | None) -> bool:
-    """Whether friction and its noise renew the momentum. A traced value passes: it is not known yet."""
-    return friction is not None and (not trees.is_concrete(friction) or bool(np.all(np.asarray(friction) > 0.0)))
+    """Whether friction and its noise renew the momentum. A traced value passes: it is not known
+    yet.
+    """
+    return friction is not None and (
+        not trees.is_concrete(friction) or bool(np.all(np.asarray(friction) > 0.0))
+    )
 
 
 class Phase(NamedTuple):
-    """A point of the space a proposal moves in: theta, and r where there is a momentum (else the empty tuple)."""
+    """A point of the space a proposal moves in: theta, and r where there is a momentum (else the
+    empty tuple).
+    """
 
     position: trees.PyTree
     momentum: trees.PyTree = ()
@@ -32,7 +40,8 @@ class Proposal(Protocol):
 
     @property
     def symmetry(self) -> Symmetry:
-        """Whether the work makes up for the way back: as it is ("reversible"), or with time turned around ("skew-reversible").
+        """Whether the work makes up for the way back: as it is ("reversible"), or with time turned
+        around ("skew-reversible").
 
         "none" where it does not: no test can then make the sampler exact.
         """
@@ -40,7 +49,9 @@ class Proposal(Protocol):
 
     @property
     def refreshes_momentum(self) -> bool:
-        """Whether a momentum that is kept from one transition to the next is forgotten in time; False stays on few paths."""
+        """Whether a momentum that is kept from one transition to the next is forgotten in time;
+        False stays on few paths.
+        """
         ...
 
     def check(self, position: trees.PyTree) -> None:
@@ -49,7 +60,9 @@ class Proposal(Protocol):
 
     @property
     def draw(self) -> Draw | None:
-        """The step's own noise, with `shape` as leading axes; None where there is none. Reads only the position's form."""
+        """The step's own noise, with `shape` as leading axes; None where there is none. Reads only
+        the position's form.
+        """
         ...
 
     @property

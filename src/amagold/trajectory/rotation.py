@@ -1,8 +1,10 @@
-"""A step for posteriors that are nearly Gaussian: the Gaussian's own motion is followed exactly, and the gradient kicks by the rest.
+"""A step for posteriors that are nearly Gaussian: the Gaussian's own motion is followed exactly,
+and the gradient kicks by the rest.
 
-About the centre c and in units of the mass, with q = M^(1/2) (theta - c), the energy is U = |q|^2 / 2 + V. The motion of
-|q|^2 / 2 + |p|^2 / 2 turns (q, p) like the hand of a clock; what is left for the gradient is grad V = W grad U - q, which
-vanishes for a Gaussian with that mass. A quarter turn then makes an independent draw, from one gradient.
+About the centre c and in units of the mass, with q = M^(1/2) (theta - c), the energy is
+U = |q|^2 / 2 + V. The motion of |q|^2 / 2 + |p|^2 / 2 turns (q, p) like the hand of a clock; what
+is left for the gradient is grad V = W grad U - q, which vanishes for a Gaussian with that mass.
+A quarter turn then makes an independent draw, from one gradient.
 
 | symbol | name |
 |---|---|
@@ -28,9 +30,11 @@ from amagold.trajectory.phase import Gradient, Phase, Symmetry, has_friction
 
 @trees.record()
 class Rotation:
-    """Half a turn, one kick by what the Gaussian leaves of the gradient, half a turn. Skew-reversible under negation of the momentum.
+    """Half a turn, one kick by what the Gaussian leaves of the gradient, half a turn.
+    Skew-reversible under negation of the momentum.
 
-    It is exact for every target, centre and mass, like the leapfrog; near-Gaussian ones it crosses in fewer steps.
+    It is exact for every target, centre and mass, like the leapfrog; near-Gaussian ones it crosses
+    in fewer steps.
     """
 
     step_size: jax.Array | float
@@ -52,7 +56,10 @@ class Rotation:
     def check(self, position: trees.PyTree) -> None:
         given, wanted = (jax.tree.map(jnp.shape, tree) for tree in (self.center, position))
         if jax.tree.structure(self.center) != jax.tree.structure(position) or given != wanted:
-            raise ValueError(f"center must be like the position, {wanted}, got {given}; give the mode or another position of the target")
+            raise ValueError(
+                f"center must be like the position, {wanted}, got {given}; give the mode or "
+                "another position of the target"
+            )
         self.mass.check(position)
 
     def reverse(self, phase: Phase) -> Phase:
@@ -68,16 +75,23 @@ class Rotation:
         end, momentum, turned_again = self._turn(middle, after)
         return Phase(self._place(end), momentum), turned + work + turned_again
 
-    def _turn(self, away: trees.PyTree, momentum: trees.PyTree) -> tuple[trees.PyTree, trees.PyTree, jax.Array]:
+    def _turn(
+        self, away: trees.PyTree, momentum: trees.PyTree
+    ) -> tuple[trees.PyTree, trees.PyTree, jax.Array]:
         """Half the step's angle, and its work: what the momentum's density changes by."""
         cosine, sine = jnp.cos(0.5 * self.step_size), jnp.sin(0.5 * self.step_size)
         # (q, p) -> (q cos + p sin, p cos - q sin)
         turned = jax.tree.map(lambda q, p: (cosine * q + sine * p).astype(q.dtype), away, momentum)
         slowed = jax.tree.map(lambda q, p: (cosine * p - sine * q).astype(p.dtype), away, momentum)
-        # log phi(p*) - log phi(p) = (|p|^2 - |p*|^2) / 2, as a product so that large squares do not cancel
-        work = 0.5 * trees.dot(jax.tree.map(jnp.subtract, momentum, slowed), trees.add(momentum, slowed))
+        # log phi(p*) - log phi(p) = (|p|^2 - |p*|^2) / 2, as a product so that large squares do not
+        # cancel
+        work = 0.5 * trees.dot(
+            jax.tree.map(jnp.subtract, momentum, slowed), trees.add(momentum, slowed)
+        )
         return turned, slowed, work
 
     def _place(self, away: trees.PyTree) -> trees.PyTree:
         # theta = c + W^T q
-        return jax.tree.map(lambda at, by: (at + by).astype(at.dtype), self.center, self.mass.velocity(away))
+        return jax.tree.map(
+            lambda at, by: (at + by).astype(at.dtype), self.center, self.mass.velocity(away)
+        )

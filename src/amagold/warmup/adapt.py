@@ -1,4 +1,6 @@
-"""The warm-up: transitions that tune the sampler as they go, block by block, and can be stopped between any two blocks."""
+"""The warm-up: transitions that tune the sampler as they go, block by block, and can be stopped
+between any two blocks.
+"""
 
 import dataclasses
 import math
@@ -15,14 +17,24 @@ from amagold import trees
 from amagold.batches.plans import Iid
 from amagold.compiling import OFTEN, jit
 from amagold.gradients import Minibatch
-from amagold.run.chunks import BLOCK_BYTES, CHAIN_AXES, chain_keys_of, chain_mesh, most_transitions, spread, transition_keys
+from amagold.run.chunks import (
+    BLOCK_BYTES,
+    CHAIN_AXES,
+    chain_keys_of,
+    chain_mesh,
+    most_transitions,
+    spread,
+    transition_keys,
+)
 from amagold.samplers import Info, Sampler, State
 from amagold.warmup import moments, step_size
 from amagold.warmup.knobs import has_knob, knob, log_scale, number, prepare_mass, turn
 from amagold.warmup.schedule import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.warmup.settings import Warmup
 
-FEWEST = 20  # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is adapted
+# transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is
+# adapted
+FEWEST = 20
 CORRELATED = 256  # parameters, up to which correlations are collected
 LONGEST_DIRECTION = 4.0  # times a trajectory's length, that correlations may ask for
 MAX_STEPS_CHANGE = 8.0  # the number of steps is rechosen within this factor of the planned one
@@ -30,7 +42,9 @@ TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more 
 
 
 class Trace(NamedTuple):
-    """How the warm-up went: a row for each transition, and a column for each chain where they differ."""
+    """How the warm-up went: a row for each transition, and a column for each chain where they
+    differ.
+    """
 
     step_size: Any
     acceptance_rate: Any  # a ratio that is not finite counts as 0
@@ -59,25 +73,37 @@ class Rules(NamedTuple):
     trajectory_length: float | None = None  # rechoose the number of steps to keep this length
     longest_trajectory: float | None = None  # that tuning between blocks may come to
     keep: bool = False
-    begins_short: bool = False  # where tuning is between blocks: in the first of them come in from far out by small steps
-    by_block: bool = False  # tune between blocks, with the program that draws too: for a start that is nearly right
+    # where tuning is between blocks: in the first of them come in from far out by small steps
+    begins_short: bool = False
+    # tune between blocks, with the program that draws too: for a start that is nearly right
+    by_block: bool = False
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return make_schedule(self.num_warmup, adapts_step=self.target_acceptance is not None, adapts_mass=self.mass is not None)
+        return make_schedule(
+            self.num_warmup,
+            adapts_step=self.target_acceptance is not None,
+            adapts_mass=self.mass is not None,
+        )
 
 
 def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
     """The rules for a sampler that was given; raises where it has nothing to adapt."""
     if warmup.target_acceptance is not None and not sampler.acceptance.uses_work:
         raise ValueError(
-            f"target_acceptance needs a sampler with a test, got a {sampler.label} one that accepts everything; leave it out or use an "
+            f"target_acceptance needs a sampler with a test, got a {sampler.label} one that "
+            "accepts everything; leave it out or use an "
             "exact sampler"
         )
     for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
-        if wanted is not None and (not has_knob(sampler, name) or (name == "step_size" and number(sampler, name) is None)):
+        if wanted is not None and (
+            not has_knob(sampler, name) or (name == "step_size" and number(sampler, name) is None)
+        ):
             remedy = "leave it out of Warmup"
-            raise ValueError(f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r} of one number; {remedy}")
+            raise ValueError(
+                f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r} of "
+                f"one number; {remedy}"
+            )
     if num_warmup < FEWEST:
         return Rules(num_warmup, None, None, keep=warmup.keep)
     return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
@@ -88,41 +114,77 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], states.position)
     if rules.mass is not None:
         sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
-    # strong types, as they come back from a checkpoint: a Python number would compile another program
+    # strong types, as they come back from a checkpoint: a Python number would compile another
+    # program
     sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
     start = number(sampler, "step_size") or 1.0
-    step = step_size.start_polish(start, NUM_BLOCKS) if rules.by_block else step_size.start_search(start)
-    return Progress(0, sampler, states, step, moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)))
+    step = (
+        step_size.start_polish(start, NUM_BLOCKS)
+        if rules.by_block
+        else step_size.start_search(start)
+    )
+    return Progress(
+        0,
+        sampler,
+        states,
+        step,
+        moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)),
+    )
 
 
 def _strong(setting: Any) -> jax.Array:
-    """A setting with a type of its own; by way of NumPy, which knows no weak types and compiles nothing."""
-    return jax.device_put(np.asarray(setting, np.float32 if isinstance(setting, (int, float)) else None))
+    """A setting with a type of its own; by way of NumPy, which knows no weak types and compiles
+    nothing.
+    """
+    return jax.device_put(
+        np.asarray(setting, np.float32 if isinstance(setting, (int, float)) else None)
+    )
 
 
 def _collected(rules: Rules, size: int) -> str | None:
-    """What moments are collected: of few parameters the correlations too, which say how long trajectories must be."""
-    return "dense" if rules.mass is not None and rules.trajectory_length is not None and size <= CORRELATED else rules.mass
+    """What moments are collected: of few parameters the correlations too, which say how long
+    trajectories must be.
+    """
+    return (
+        "dense"
+        if rules.mass is not None and rules.trajectory_length is not None and size <= CORRELATED
+        else rules.mass
+    )
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
     """One block further, and how it went."""
     stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
     num_chains = jax.tree.leaves(at.states.position)[0].shape[0]
-    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position)
+    one = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position
+    )
     mesh = chain_mesh(num_chains)
     most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
     count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
     wanted = np.float32(rules.target_acceptance or 0.0)
-    asked: Any = jax.device_put((np.uint32(at.done), np.int32(stage.step_size), np.bool_(stage.collects), wanted))
+    asked: Any = jax.device_put(
+        (np.uint32(at.done), np.int32(stage.step_size), np.bool_(stage.collects), wanted)
+    )
     tuning = Tuning(at.step, at.moments, *asked)
-    (chain_keys, states), (sampler, tuning) = spread(mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning))
-    form = Form(count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep)
+    (chain_keys, states), (sampler, tuning) = spread(
+        mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning)
+    )
+    form = Form(
+        count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep
+    )
     states, tuning, used, by_chain = _run_block(sampler, tuning, chain_keys, states, form, mesh)
     at = Progress(at.done + count, at.sampler, states, tuning.step, tuning.moments)
     rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
     num_steps = np.full(count, at.sampler.num_steps, np.int32)
-    trace = Trace(np.asarray(used), rates, divergent, num_steps, np.full(count, mass_scale_of(at.sampler), np.float32), positions)
+    trace = Trace(
+        np.asarray(used),
+        rates,
+        divergent,
+        num_steps,
+        np.full(count, mass_scale_of(at.sampler), np.float32),
+        positions,
+    )
     return (_end_stage(at, stage, rules) if at.done == stage.stop else at), trace
 
 
@@ -131,7 +193,9 @@ def mass_scale_of(sampler: Sampler) -> float:
 
 
 def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
-    """What was learnt in a stage takes effect for the next one; after the last, everything is frozen."""
+    """What was learnt in a stage takes effect for the next one; after the last, everything is
+    frozen.
+    """
     sampler, collected = at.sampler, at.moments
     if rules.target_acceptance is not None:
         sampler = turn(sampler, step_size=jax.device_put(np.exp(np.asarray(at.step.log_average))))
@@ -141,13 +205,17 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
         sampler = turn(sampler, mass=mass)
         if rules.target_acceptance is not None:
             # a step keeps the distance that it moves a typical parameter by
-            kept = float(knob(sampler, "step_size")) * math.exp(log_scale(earlier) - log_scale(mass))
+            kept = float(knob(sampler, "step_size")) * math.exp(
+                log_scale(earlier) - log_scale(mass)
+            )
             sampler = turn(sampler, step_size=jax.device_put(np.float32(kept)))
         # once, after the last estimate: every number of steps is a program to compile
         if not any(later.collects for later in rules.stages if later.start >= stage.stop):
             longest = moments.longest_direction(collected) if rules.mass == "diagonal" else 1.0
             sampler = _rechoose_num_steps(sampler, rules, longest)
-        collected = moments.no_moments(_collected(rules, collected.mean.shape[0]), collected.mean.shape[0])
+        collected = moments.no_moments(
+            _collected(rules, collected.mean.shape[0]), collected.mean.shape[0]
+        )
     if at.done == rules.num_warmup or rules.target_acceptance is None:
         return at._replace(sampler=sampler, moments=collected)
     following = next(later for later in rules.stages if later.start == stage.stop)
@@ -162,9 +230,12 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
 def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampler:
     """T = tau / epsilon, where the plan gave a length and the batches allow any number of steps.
 
-    A trajectory as long as one parameter is wide is too short for a direction that is `longest` times as wide.
+    A trajectory as long as one parameter is wide is too short for a direction that is `longest`
+    times as wide.
     """
-    if rules.trajectory_length is None or (isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)):
+    if rules.trajectory_length is None or (
+        isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)
+    ):
         return sampler
     step = float(knob(sampler, "step_size"))
     length = rules.trajectory_length * min(longest, LONGEST_DIRECTION)
@@ -197,7 +268,12 @@ class Form(NamedTuple):
 
 @jit(OFTEN, "form", "mesh")
 def _run_block(
-    sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, mesh: Mesh | None
+    sampler: Sampler,
+    tuning: Tuning,
+    chain_keys: jax.Array,
+    states: State,
+    form: Form,
+    mesh: Mesh | None,
 ) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
     if mesh is None:
         return _block(sampler, tuning, chain_keys, states, form, None)
@@ -215,8 +291,8 @@ def _run_block(
 def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
     """The acceptance that the step size is adapted by.
 
-    No step is small enough to stay inside a wall's domain from next to it, so a proposal outside counts as 1 - 2 (1 - wanted): up to
-    half of them may be.
+    No step is small enough to stay inside a wall's domain from next to it, so a proposal outside
+    counts as 1 - 2 (1 - wanted): up to half of them may be.
     """
     if sampler.target.domain is None:
         return info.acceptance_rate
@@ -225,9 +301,16 @@ def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
 
 
 def _block(
-    sampler: Sampler, tuning: Tuning, chain_keys: jax.Array, states: State, form: Form, axis_name: str | None
+    sampler: Sampler,
+    tuning: Tuning,
+    chain_keys: jax.Array,
+    states: State,
+    form: Form,
+    axis_name: str | None,
 ) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
-    """The states and the tuning after the block; of each transition its step size, and by chain acceptance, divergence and draws."""
+    """The states and the tuning after the block; of each transition its step size, and by chain
+    acceptance, divergence and draws.
+    """
     one = jax.tree.map(lambda leaf: leaf[0], states.position)
     draw = jax.vmap(partial(sampler.draw, position=one, late=form.late), out_axes=CHAIN_AXES)
     keys = transition_keys(chain_keys, tuning.first, form.num_transitions)
@@ -237,18 +320,29 @@ def _block(
     def over_chains(values: jax.Array) -> jax.Array:
         return values if axis_name is None else jax.lax.psum(values, axis_name)
 
-    def transition(carry: tuple[State, Tuning], drawn: Any) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
+    def transition(
+        carry: tuple[State, Tuning], drawn: Any
+    ) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
         states, tuning = carry
         used = jnp.exp(tuning.step.log_step)
         now = turn(sampler, step_size=used) if form.adapts else sampler
-        states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(states, drawn if in_bulk else draw(drawn))
+        states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(
+            states, drawn if in_bulk else draw(drawn)
+        )
         if form.adapts:
             rates = _rates(sampler, info, tuning.wanted)
             rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
             rate = rate.astype(jnp.float32)
-            tuning = tuning._replace(step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted))
-        tuning = tuning._replace(moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name))
-        return (states, tuning), (used, (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()))
+            tuning = tuning._replace(
+                step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted)
+            )
+        tuning = tuning._replace(
+            moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name)
+        )
+        return (states, tuning), (
+            used,
+            (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()),
+        )
 
     drawn = jax.vmap(draw)(keys) if in_bulk else keys
     (states, tuning), (used, by_chain) = jax.lax.scan(transition, (states, tuning), drawn)

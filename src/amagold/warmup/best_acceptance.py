@@ -8,17 +8,27 @@ from amagold.target import checks
 def best_acceptance(gradient_share: float) -> float:
     """The acceptance that gives most effective draws for the cost, at a fixed trajectory length.
 
-    A larger step needs fewer gradients for the same trajectory and raises s^2, the variance of log a, in proportion. With f
-    the gradients' share of a transition's cost, Phi(-s/2) / cost is largest where s phi(s/2) / (4 Phi(-s/2)) = f.
+    A larger step needs fewer gradients for the same trajectory and raises s^2, the variance of log
+    a, in proportion. With f the gradients' share of a transition's cost, Phi(-s/2) / cost is
+    largest where s phi(s/2) / (4 Phi(-s/2)) = f.
 
     Args:
-      gradient_share: f, between 0 (the test costs everything: accept nearly all) and 1 (the test is free: 0.234).
+      gradient_share: f, between 0 (the test costs everything: accept nearly all) and 1 (the test is
+        free: 0.234).
     """
     from scipy.special import log_ndtr  # late, because it is slow to load
 
-    checks.number("gradient_share", gradient_share, above=0.0, remedy="give the gradients' share of the cost, between 0 and 1")
+    checks.number(
+        "gradient_share",
+        gradient_share,
+        above=0.0,
+        remedy="give the gradients' share of the cost, between 0 and 1",
+    )
     if gradient_share > 1.0:
-        raise ValueError(f"gradient_share must be at most 1, got {gradient_share:g}; give a share of the whole cost")
+        raise ValueError(
+            f"gradient_share must be at most 1, got {gradient_share:g}; give a share of the whole "
+            "cost"
+        )
 
     def share_at(spread: float) -> float:
         # s phi(s/2) / (4 Phi(-s/2)), which grows with s

@@ -1,6 +1,8 @@
-"""A warm-up that is tuned between blocks, with the very program that draws: for a plan that is nearly right from the start.
+"""A warm-up that is tuned between blocks, with the very program that draws: for a plan that is
+nearly right from the start.
 
-Tuning inside the block (`adapt`) crosses orders of magnitude, and needs a program of its own, which takes seconds to compile.
+Tuning inside the block (`adapt`) crosses orders of magnitude, and needs a program of its own, which
+takes seconds to compile.
 """
 
 import jax
@@ -19,24 +21,37 @@ SHORT = 0.125  # of a step, which chains come in by from far out
 
 
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
-    """One block with the settings as they are; the step size then follows the block's acceptance."""
+    """One block with the settings as they are; the step size then follows the block's
+    acceptance.
+    """
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
     short = np.float32(SHORT) * np.asarray(knob(at.sampler, "step_size"), np.float32)
     running = turn(at.sampler, step_size=jax.device_put(short)) if is_coming_in else at.sampler
     [(states, kept)] = run_chunks(
-        running, key, at.states, count, first=at.done, keep_energy=True, at_once=block_transitions(rules.num_warmup)
+        running,
+        key,
+        at.states,
+        count,
+        first=at.done,
+        keep_energy=True,
+        at_once=block_transitions(rules.num_warmup),
     )
     check_bounds(kept.info)
     rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
     used = float(knob(running, "step_size"))
     sampler, step = at.sampler, at.step
     if rules.target_acceptance is not None and not is_coming_in:
-        # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain that accepts least counts
+        # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain
+        # that accepts least counts
         rate = rates.mean(axis=0).min() if rules.begins_short else rates.mean()
-        step = _update(step, np.int32(step_size.POLISH), np.float32(rate), np.float32(rules.target_acceptance))
+        step = _update(
+            step, np.int32(step_size.POLISH), np.float32(rate), np.float32(rules.target_acceptance)
+        )
         done = at.done + count >= rules.num_warmup
-        sampler = _with_step_size(sampler, np.asarray(step.log_average if done else step.log_step), rules)
+        sampler = _with_step_size(
+            sampler, np.asarray(step.log_average if done else step.log_step), rules
+        )
     trace = Trace(
         np.full(count, used, np.float32),
         rates,
@@ -57,7 +72,9 @@ def block_transitions(num_warmup: int) -> int:
 
 
 def _with_step_size(sampler: Sampler, log_step: np.ndarray, rules: Rules) -> Sampler:
-    """The sampler with another step size, no longer than the plan allows: past a quarter turn it comes back."""
+    """The sampler with another step size, no longer than the plan allows: past a quarter turn it
+    comes back.
+    """
     if rules.longest_trajectory is not None:
         log_step = np.minimum(log_step, np.log(rules.longest_trajectory / sampler.num_steps))
     return turn(sampler, step_size=jax.device_put(np.exp(np.float32(log_step))))

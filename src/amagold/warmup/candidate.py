@@ -12,17 +12,23 @@ from amagold.warmup.discretisation import acceptance_from, discretisation_varian
 from amagold.warmup.noise import noise_variance
 from amagold.warmup.rest import Rest
 
-FULL_BATCH_ACCEPTANCE = 0.8  # HMC's efficiency is flat from 0.65 to 0.9; the upper half forgives curvature that varies
+FULL_BATCH_ACCEPTANCE = (
+    0.8  # HMC's efficiency is flat from 0.65 to 0.9; the upper half forgives curvature that varies
+)
 LOWEST_ACCEPTANCE, HIGHEST_ACCEPTANCE = 0.5, 0.95  # outside these an adaptation has little to go by
 FRICTION_SHARE = 0.1  # T b: the share of the momentum that friction renews over a trajectory
 RATIO = 1.15**0.5  # between neighbouring step sizes of the search
-NEIGHBOURS = 2  # places to either side that a choice must hold for: step sizes 15 % smaller and larger
+NEIGHBOURS = (
+    2  # places to either side that a choice must hold for: step sizes 15 % smaller and larger
+)
 NUM_STEP_SIZES = 130
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One gradient, batch and trajectory with its best step size, and the figures predicted for it."""
+    """One gradient, batch and trajectory with its best step size, and the figures predicted
+    for it.
+    """
 
     gradient: str  # "full", "minibatch" or "control variate"
     batch_plan: str | None
@@ -49,7 +55,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FewExamples:
-    """What the exact test on a few examples is expected to look at, and the variance that it adds to log a."""
+    """What the exact test on a few examples is expected to look at, and the variance that it adds
+    to log a.
+    """
 
     examples: float
     variance: float
@@ -61,14 +69,25 @@ class Setting:
 
     mass: str
     spectrum: Spectrum
-    noise: np.ndarray | None  # of one example's gradient along each direction; None for a target without data
+    noise: (
+        np.ndarray | None
+    )  # of one example's gradient along each direction; None for a target without data
     costs: Costs
-    controlled: Mapping[int, np.ndarray] = field(default_factory=dict)  # the same noise with control variates of an order
+    controlled: Mapping[int, np.ndarray] = field(
+        default_factory=dict
+    )  # the same noise with control variates of an order
     few: FewExamples | None = None
-    rest: Rest | None = None  # what the Gaussian with this mass leaves, where it is a Gaussian nearly
+    rest: Rest | None = (
+        None  # what the Gaussian with this mass leaves, where it is a Gaussian nearly
+    )
 
     def costs_of(
-        self, num_steps: int, batch_plan: str | None, batch_size: int | None, order: int | None, test: str
+        self,
+        num_steps: int,
+        batch_plan: str | None,
+        batch_size: int | None,
+        order: int | None,
+        test: str,
     ) -> tuple[float, float, float]:
         """Of a transition's gradients and of its test, and the examples that the test looks at."""
         gradients = self.costs.gradients(batch_size, num_steps, self.mass, order)
@@ -77,20 +96,35 @@ class Setting:
         return gradients, self.costs.test(batch_plan), float(self.costs.num_examples)
 
     def candidate(
-        self, num_steps: int, batch_plan: str | None = None, batch_size: int | None = None, order: int | None = None, test: str = "full"
+        self,
+        num_steps: int,
+        batch_plan: str | None = None,
+        batch_size: int | None = None,
+        order: int | None = None,
+        test: str = "full",
     ) -> Candidate | None:
         """The candidate with its best step size; None where no step size is usable."""
         of_one = self.noise if order is None else self.controlled[order]
         fastest = float(self.spectrum.eigenvalues.max())
         # the largest stable step is 2 / sqrt(lambda_max)
-        step_sizes = 2.0 / np.sqrt(fastest) * RATIO ** -np.arange(NUM_STEP_SIZES - 1, -2 * NEIGHBOURS, -1.0)
+        step_sizes = (
+            2.0 / np.sqrt(fastest) * RATIO ** -np.arange(NUM_STEP_SIZES - 1, -2 * NEIGHBOURS, -1.0)
+        )
         discretisation = discretisation_variance(self.spectrum, step_sizes, num_steps)
         noise = np.zeros_like(step_sizes)
         if batch_plan is not None and batch_size is not None and of_one is not None:
             noise = noise_variance(
-                of_one, self.spectrum, step_sizes, num_steps, FRICTION_SHARE, batch_plan, batch_size, self.costs.num_examples
+                of_one,
+                self.spectrum,
+                step_sizes,
+                num_steps,
+                FRICTION_SHARE,
+                batch_plan,
+                batch_size,
+                self.costs.num_examples,
             )
-        # a resonance may hide the error of a larger step, and adaptation climbs no valley: the worst of all smaller steps counts
+        # a resonance may hide the error of a larger step, and adaptation climbs no valley: the
+        # worst of all smaller steps counts
         drawn = self.few.variance if test == "tuna" and self.few is not None else 0.0
         total = np.maximum.accumulate(np.nan_to_num(noise, nan=np.inf) + discretisation) + drawn
         acceptance = acceptance_from(total)
@@ -98,9 +132,12 @@ class Setting:
         gradients, testing, examples = self.costs_of(num_steps, batch_plan, batch_size, order, test)
         share = gradients / (gradients + testing)
         # with control variates the step's size is what limits, as with the full gradient
-        lowest = FULL_BATCH_ACCEPTANCE if batch_plan is None or order is not None else LOWEST_ACCEPTANCE
+        lowest = (
+            FULL_BATCH_ACCEPTANCE if batch_plan is None or order is not None else LOWEST_ACCEPTANCE
+        )
         if batch_plan == "iid" and order is None:
-            # independent noise lets T and the step size trade at a fixed trajectory length, which is what this rule is for
+            # independent noise lets T and the step size trade at a fixed trajectory length, which
+            # is what this rule is for
             lowest = max(lowest, best_acceptance(share))
         ess = effective_draws(self.spectrum, step_sizes, num_steps, acceptance)
         is_allowed = (acceptance >= lowest) & (acceptance <= HIGHEST_ACCEPTANCE) & np.isfinite(ess)
@@ -130,15 +167,21 @@ def kind_of_gradient(batch_plan: str | None, order: int | None) -> str:
     return "full" if batch_plan is None else "minibatch" if order is None else "control variate"
 
 
-def effective_draws(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int, acceptance: np.ndarray) -> np.ndarray:
-    """Effective draws per transition of the slowest direction, for its mean and its variance, for each step size.
+def effective_draws(
+    spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int, acceptance: np.ndarray
+) -> np.ndarray:
+    """Effective draws per transition of the slowest direction, for its mean and its variance, for
+    each step size.
 
-    A proposal that has correlation C with where it came from gives a chain the autocorrelation 1 - A (1 - C), where A is the
-    acceptance; squares have C^2 for C. Each is averaged with step sizes 15 % smaller and larger, so that no choice rests on
-    a resonance that adaptation, or the real target, would move away from.
+    A proposal that has correlation C with where it came from gives a chain the autocorrelation 1 -
+    A (1 - C), where A is the acceptance; squares have C^2 for C. Each is averaged with step sizes
+    15 % smaller and larger, so that no choice rests on a resonance that adaptation, or the real
+    target, would move away from.
     """
     correlation = proposal_correlation(spectrum, step_sizes, num_steps)
-    moved = np.nan_to_num(acceptance[:, None] * np.stack([1.0 - correlation, 1.0 - correlation**2]), nan=0.0)
+    moved = np.nan_to_num(
+        acceptance[:, None] * np.stack([1.0 - correlation, 1.0 - correlation**2]), nan=0.0
+    )
     padded = np.pad(moved, ((0, 0), (NEIGHBOURS, NEIGHBOURS), (0, 0)))
     mean = (padded[:, : len(step_sizes)] + moved + padded[:, 2 * NEIGHBOURS :]) / 3.0
     # (1 - R) / (1 + R) with R the autocorrelation: effective draws of an autoregression
@@ -146,11 +189,12 @@ def effective_draws(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int, 
 
 
 def proposal_correlation(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int) -> np.ndarray:
-    """corr(theta, theta*) along each direction of a Gaussian: cos(T angle), damped by friction; NaN where unstable.
+    """corr(theta, theta*) along each direction of a Gaussian: cos(T angle), damped by friction; NaN
+    where unstable.
 
-    One step is the matrix A = [[1 - e g / 2, (e / 2)(1 + k - e g / 2)], [-g, k - e g / 2]] on (x, p), with e = epsilon,
-    g = e lambda / (1 + b) and k = (1 - b) / (1 + b). Its eigenvalues m, m' have m m' = k, and
-    A^T = ((m^T - m'^T) A - k (m^(T-1) - m'^(T-1)) I) / (m - m').
+    One step is the matrix A = [[1 - e g / 2, (e / 2)(1 + k - e g / 2)], [-g, k - e g / 2]] on (x,
+    p), with e = epsilon, g = e lambda / (1 + b) and k = (1 - b) / (1 + b). Its eigenvalues m, m'
+    have m m' = k, and A^T = ((m^T - m'^T) A - k (m^(T-1) - m'^(T-1)) I) / (m - m').
     """
     decay = FRICTION_SHARE / num_steps
     keep = (1.0 - decay) / (1.0 + decay)
@@ -160,6 +204,8 @@ def proposal_correlation(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: 
     root = np.where(np.abs(root) < 1e-7, 1e-7, root)
     one, other = middle + root, middle - root
     with np.errstate(over="ignore", invalid="ignore"):
-        powers = [(one**power - other**power) / (2.0 * root) for power in (num_steps, num_steps - 1)]
+        powers = [
+            (one**power - other**power) / (2.0 * root) for power in (num_steps, num_steps - 1)
+        ]
         correlation = np.real(powers[0] * (1.0 - 0.5 * pull) - keep * powers[1])
     return np.where(np.isnan(turning(spectrum, step_sizes)), np.nan, correlation)

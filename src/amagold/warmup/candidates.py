@@ -38,7 +38,8 @@ def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candida
             yield from _usable(setting.candidate(per_epoch, "epoch", batch_size))
         if 2 * per_epoch <= MAX_STEPS:
             yield from _usable(setting.candidate(2 * per_epoch, "palindrome", batch_size))
-    # with independent batches the data per trajectory, T B, decides: one batch size per doubling of T will do
+    # with independent batches the data per trajectory, T B, decides: one batch size per doubling of
+    # T will do
     for batch_size in _batch_sizes(num_examples)[::3]:
         for num_steps in [2**power for power in range(0, int(math.log2(MAX_STEPS)) + 1)]:
             if num_steps * batch_size <= 16 * num_examples:
@@ -53,16 +54,24 @@ def _controlled(setting: Setting) -> Iterator[Candidate]:
     tests = ("full",) if setting.few is None else ("full", "tuna")
     for order in setting.controlled:
         for batch_size in CONTROLLED_BATCHES:
-            for num_steps in (length for length in _trajectory_lengths() if length <= LONGEST_CONTROLLED):
+            for num_steps in (
+                length for length in _trajectory_lengths() if length <= LONGEST_CONTROLLED
+            ):
                 if batch_size < setting.costs.num_examples // 2:
                     for test in tests:
-                        yield from _usable(setting.candidate(num_steps, "iid", batch_size, order, test))
+                        yield from _usable(
+                            setting.candidate(num_steps, "iid", batch_size, order, test)
+                        )
                         if setting.rest is not None and num_steps in TURNS:
-                            yield from _usable(quarter_turn(setting, num_steps, "iid", batch_size, order, test))
+                            yield from _usable(
+                                quarter_turn(setting, num_steps, "iid", batch_size, order, test)
+                            )
 
 
 def best_of(candidates: list[Candidate]) -> Candidate:
-    """The cheapest effective draw; the earlier one where the difference is within what predictions can tell."""
+    """The cheapest effective draw; the earlier one where the difference is within what predictions
+    can tell.
+    """
     best = candidates[0]
     for candidate in candidates[1:]:
         if candidate.cost_per_draw < CLOSE * best.cost_per_draw:
@@ -71,13 +80,18 @@ def best_of(candidates: list[Candidate]) -> Candidate:
 
 
 def best_of_each_kind(candidates: list[Candidate]) -> list[Candidate]:
-    """The best with the full gradient, with each batch plan, and with control variates of each order and each test; the cheapest first."""
+    """The best with the full gradient, with each batch plan, and with control variates of each
+    order and each test; the cheapest first.
+    """
 
     def kind_of(candidate: Candidate) -> tuple[str, str | None, int | None, str]:
         return candidate.gradient, candidate.batch_plan, candidate.order, candidate.test
 
     kinds = dict.fromkeys(map(kind_of, candidates))
-    chosen = [best_of([candidate for candidate in candidates if kind_of(candidate) == kind]) for kind in kinds]
+    chosen = [
+        best_of([candidate for candidate in candidates if kind_of(candidate) == kind])
+        for kind in kinds
+    ]
     return sorted(chosen, key=lambda candidate: candidate.cost_per_draw)
 
 
@@ -92,4 +106,8 @@ def _trajectory_lengths() -> list[int]:
 
 def _batch_sizes(num_examples: int) -> list[int]:
     """Powers of two from 16 to half the data."""
-    return [2**power for power in range(int(math.log2(SMALLEST_BATCH)), 31) if 2**power <= num_examples // 2]
+    return [
+        2**power
+        for power in range(int(math.log2(SMALLEST_BATCH)), 31)
+        if 2**power <= num_examples // 2
+    ]

@@ -1,7 +1,8 @@
 """What a transition costs, in evaluations of one example's log likelihood.
 
-Counted, never timed, so that the same problem gets the same plan on every machine. The constants are rough figures of a
-processor core, in elementary operations; they matter for models so cheap that the framework's own work shows.
+Counted, never timed, so that the same problem gets the same plan on every machine. The constants
+are rough figures of a processor core, in elementary operations; they matter for models so cheap
+that the framework's own work shows.
 """
 
 import math
@@ -17,34 +18,67 @@ GRADIENT = 3.0  # a gradient in reverse mode, in evaluations of the function
 TEST_OPERATIONS = 100.0  # to difference and sum one example's log likelihood in float64
 STEP_OPERATIONS = 3000.0  # the framework's own work per leapfrog step
 PARAMETER_OPERATIONS = 1000.0  # per parameter and step: normal noise, drifts and kicks
-MATRIX_OPERATIONS = 40.0  # per entry of a dense mass and step: three products with its factor, each bound by memory
+MATRIX_OPERATIONS = (
+    40.0  # per entry of a dense mass and step: three products with its factor, each bound by memory
+)
 GATHER_OPERATIONS = 100.0  # to fetch one example of a minibatch from its place
-GATHER_VALUE_OPERATIONS = 20.0  # and for each of its values, which then form no large matrix product
-DIFFERENCE = 8.0  # a gradient and its Taylor polynomial at the reference, in evaluations of the function
+GATHER_VALUE_OPERATIONS = (
+    20.0  # and for each of its values, which then form no large matrix product
+)
+DIFFERENCE = (
+    8.0  # a gradient and its Taylor polynomial at the reference, in evaluations of the function
+)
 REMAINDER_OPERATIONS = 8000.0  # to draw one example by its bound and compare its remainders
-LOOP_OPERATIONS = 100_000.0  # of the test on a few examples beside them: chains wait for the one that needs most
+LOOP_OPERATIONS = (
+    100_000.0  # of the test on a few examples beside them: chains wait for the one that needs most
+)
 SHUFFLE_OPERATIONS = 15_000.0  # to shuffle one example into a fresh order: a sort
-SLOW = {"exp", "log", "log1p", "expm1", "logistic", "tanh", "pow", "sin", "cos", "erf", "lgamma", "digamma"}
+SLOW = {
+    "exp",
+    "log",
+    "log1p",
+    "expm1",
+    "logistic",
+    "tanh",
+    "pow",
+    "sin",
+    "cos",
+    "erf",
+    "lgamma",
+    "digamma",
+}
 SLOW_OPERATIONS = 10
 
 
 def operations_per_example(target: Target, position: trees.PyTree) -> float:
-    """Elementary operations of one example's log likelihood, or of a density, counted from its program."""
+    """Elementary operations of one example's log likelihood, or of a density, counted from its
+    program.
+    """
     if not isinstance(target, Posterior):
         return max(1.0, _operations(jax.make_jaxpr(target.log_density)(position).jaxpr))
-    example = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), target.data)
+    example = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), target.data
+    )
     return max(1.0, _operations(jax.make_jaxpr(target.log_likelihood)(position, example).jaxpr))
 
 
 def _operations(program: Any) -> float:
     total = 0.0
     for equation in program.eqns:
-        inner = [value for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program) if _is_program(value)]
+        inner = [
+            value
+            for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program)
+            if _is_program(value)
+        ]
         if inner:
             repeats = equation.params.get("length", 1) or 1
             total += repeats * sum(_operations(getattr(value, "jaxpr", value)) for value in inner)
             continue
-        made = sum(math.prod(variable.aval.shape) for variable in equation.outvars if hasattr(variable.aval, "shape"))
+        made = sum(
+            math.prod(variable.aval.shape)
+            for variable in equation.outvars
+            if hasattr(variable.aval, "shape")
+        )
         name = equation.primitive.name
         if name == "dot_general":
             contracted = equation.params["dimension_numbers"][0][0]
@@ -80,10 +114,16 @@ class Costs:
     def step(self, mass: str) -> float:
         """One leapfrog step without its gradient."""
         matrix = MATRIX_OPERATIONS * self.num_parameters**2 if mass == "dense" else 0.0
-        return (STEP_OPERATIONS + PARAMETER_OPERATIONS * self.num_parameters + matrix) / self.operations
+        return (
+            STEP_OPERATIONS + PARAMETER_OPERATIONS * self.num_parameters + matrix
+        ) / self.operations
 
-    def gradients(self, batch_size: int | None, num_steps: int, mass: str, order: int | None = None) -> float:
-        """T steps with their gradients; batch size None is the full gradient, and an order that of the control variates."""
+    def gradients(
+        self, batch_size: int | None, num_steps: int, mass: str, order: int | None = None
+    ) -> float:
+        """T steps with their gradients; batch size None is the full gradient, and an order that of
+        the control variates.
+        """
         if batch_size is None:
             return num_steps * (GRADIENT * self.num_examples + self.step(mass))
         fetch = (GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values) / self.operations

@@ -31,13 +31,23 @@ def number(sampler: Sampler, name: str) -> float | None:
 def turn(sampler: Sampler, **settings: Any) -> Sampler:
     """The sampler with other settings of its proposal; traced values may be given."""
     own = _own(sampler)
-    changed = own._replace(**settings) if hasattr(own, "_replace") else dataclasses.replace(own, **settings)
-    proposal = FromDensities(changed, sampler.proposal.is_tested) if isinstance(sampler.proposal, FromDensities) else changed
+    changed = (
+        own._replace(**settings)
+        if hasattr(own, "_replace")
+        else dataclasses.replace(own, **settings)
+    )
+    proposal = (
+        FromDensities(changed, sampler.proposal.is_tested)
+        if isinstance(sampler.proposal, FromDensities)
+        else changed
+    )
     return dataclasses.replace(sampler, proposal=proposal)
 
 
 def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
-    """The mass in the form that warm-up will keep, so that a new estimate does not compile anything again."""
+    """The mass in the form that warm-up will keep, so that a new estimate does not compile anything
+    again.
+    """
     size = trees.size(position)
     if kind is None or (kind == "dense" and isinstance(mass, DenseMass)):
         return mass
@@ -48,7 +58,11 @@ def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
         return DiagonalMass(_scales(mass, position))
     scales = _scales(mass, position)
     # W^T W = M^-1 for a diagonal M
-    return DenseMass(jnp.diag(scales), jnp.diag(1.0 / scales)) if size else DenseMass(jnp.zeros((0, 0)), jnp.zeros((0, 0)))
+    return (
+        DenseMass(jnp.diag(scales), jnp.diag(1.0 / scales))
+        if size
+        else DenseMass(jnp.zeros((0, 0)), jnp.zeros((0, 0)))
+    )
 
 
 def log_scale(mass: Mass) -> float:
@@ -56,7 +70,9 @@ def log_scale(mass: Mass) -> float:
     if isinstance(mass, ScalarMass):
         return float(np.log(np.asarray(mass.inverse_scale)))
     if isinstance(mass, DiagonalMass):
-        scales = np.concatenate([np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(mass.inverse_scale)])
+        scales = np.concatenate(
+            [np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(mass.inverse_scale)]
+        )
         return float(np.mean(np.log(scales)))
     return float(np.mean(np.log(np.abs(np.diagonal(np.asarray(mass.inverse_factor))))))
 
@@ -67,4 +83,8 @@ def _scales(mass: Any, position: trees.PyTree) -> Any:
 
 
 def _own(sampler: Sampler) -> Any:
-    return sampler.proposal.proposal if isinstance(sampler.proposal, FromDensities) else sampler.proposal
+    return (
+        sampler.proposal.proposal
+        if isinstance(sampler.proposal, FromDensities)
+        else sampler.proposal
+    )

@@ -1,4 +1,6 @@
-"""Variances of the warm-up draws, over chains and transitions, in one pass and in constant memory."""
+"""Variances of the warm-up draws, over chains and transitions, in one pass and in constant
+memory.
+"""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +16,9 @@ PRIOR_DRAWS = 5.0  # the earlier estimate counts as much as this many draws
 
 
 class Moments(NamedTuple):
-    """Count, mean and summed squared deviations; `squares` is a vector (diagonal) or a matrix (dense), or empty."""
+    """Count, mean and summed squared deviations; `squares` is a vector (diagonal) or a matrix
+    (dense), or empty.
+    """
 
     num_draws: jax.Array
     mean: jax.Array
@@ -26,10 +30,17 @@ def no_moments(kind: str | None, size: int) -> Moments:
     width = 0 if kind is None else size
     shape = (width, width) if kind == "dense" else (width,)
     # by NumPy, because every operation of JAX on its own is a program to compile
-    return Moments(*map(jax.device_put, (np.float32(0.0), np.zeros(width, np.float32), np.zeros(shape, np.float32))))
+    return Moments(
+        *map(
+            jax.device_put,
+            (np.float32(0.0), np.zeros(width, np.float32), np.zeros(shape, np.float32)),
+        )
+    )
 
 
-def update(moments: Moments, is_collecting: jax.Array, positions: trees.PyTree, axis_name: str | None) -> Moments:
+def update(
+    moments: Moments, is_collecting: jax.Array, positions: trees.PyTree, axis_name: str | None
+) -> Moments:
     """Add the positions of all chains, wherever they run."""
     if moments.mean.shape[0] == 0:
         return moments
@@ -45,12 +56,16 @@ def update(moments: Moments, is_collecting: jax.Array, positions: trees.PyTree, 
     count = moments.num_draws + added
     shift = mean - moments.mean
     between = moments.num_draws * added / count * _squares(shift[None], moments.squares.ndim)
-    joined = Moments(count, moments.mean + shift * added / count, moments.squares + squares + between)
+    joined = Moments(
+        count, moments.mean + shift * added / count, moments.squares + squares + between
+    )
     return trees.where(is_collecting & trees.all_finite(joined), joined, moments)
 
 
 def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
-    """M^-1 = the covariance of the draws, in the form of the earlier mass; parameters that did not move keep theirs."""
+    """M^-1 = the covariance of the draws, in the form of the earlier mass; parameters that did not
+    move keep theirs.
+    """
     count = float(moments.num_draws)
     if count < 2:
         return earlier
@@ -61,17 +76,24 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
         usable = np.isfinite(found) & (found > 0.0)
         # a weighted geometric mean, because the earlier estimate may be of any size
         weight = count / (count + PRIOR_DRAWS)
-        variances = np.where(usable, np.exp(weight * np.log(np.where(usable, found, 1.0)) + (1.0 - weight) * np.log(before)), before)
+        variances = np.where(
+            usable,
+            np.exp(weight * np.log(np.where(usable, found, 1.0)) + (1.0 - weight) * np.log(before)),
+            before,
+        )
         return DiagonalMass(jax.device_put(np.sqrt(variances).astype(np.float32)))
     assert isinstance(earlier, DenseMass)
     covariance = np.asarray(moments.squares, np.float64) / (count - 1.0)
     scales = np.sqrt(np.diagonal(covariance))
     if not np.all(np.isfinite(covariance)) or np.any(scales <= 0.0):
         return earlier
-    # correlations stay near those of the earlier mass as long as there are few draws for each parameter
+    # correlations stay near those of the earlier mass as long as there are few draws for each
+    # parameter
     factor = np.asarray(earlier.inverse_factor, np.float64)
     keep = count / (count + PRIOR_DRAWS * len(scales))
-    correlation = keep * covariance / np.outer(scales, scales) + (1.0 - keep) * _correlation(factor.T @ factor)
+    correlation = keep * covariance / np.outer(scales, scales) + (1.0 - keep) * _correlation(
+        factor.T @ factor
+    )
     try:
         precision = np.linalg.inv(correlation) / np.outer(scales, scales)
         return as_mass(np.asarray(0.5 * (precision + precision.T)))
@@ -80,10 +102,12 @@ def estimate_mass(moments: Moments, earlier: Mass) -> Mass:
 
 
 def longest_direction(moments: Moments) -> float:
-    """The standard deviation of the widest direction once every parameter's own is one: how much longer trajectories must be.
+    """The standard deviation of the widest direction once every parameter's own is one: how much
+    longer trajectories must be.
 
-    1 where correlations were not collected. The largest eigenvalue of a correlation matrix from n draws of d independent
-    numbers is (1 + sqrt(d / n))^2, and draws of a chain count for less: that much is chance.
+    1 where correlations were not collected. The largest eigenvalue of a correlation matrix from n
+    draws of d independent numbers is (1 + sqrt(d / n))^2, and draws of a chain count for less: that
+    much is chance.
     """
     count = float(moments.num_draws)
     if moments.squares.ndim != 2 or count < 2:

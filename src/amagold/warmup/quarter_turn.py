@@ -1,4 +1,6 @@
-"""A way to sample posteriors that are nearly Gaussian: a quarter turn of the Gaussian, which makes independent draws of it."""
+"""A way to sample posteriors that are nearly Gaussian: a quarter turn of the Gaussian, which makes
+independent draws of it.
+"""
 
 import math
 
@@ -21,7 +23,9 @@ def quarter_turn(
     order: int | None = None,
     test: str = "full",
 ) -> Candidate | None:
-    """The candidate that crosses a quarter turn in T steps; None where too few of its proposals would be accepted."""
+    """The candidate that crosses a quarter turn in T steps; None where too few of its proposals
+    would be accepted.
+    """
     assert setting.rest is not None
     step_size = QUARTER / num_steps
     noise = 0.0
@@ -30,7 +34,16 @@ def quarter_turn(
         assert of_one is not None
         steps = np.array([step_size])
         noise = float(
-            noise_variance(of_one, setting.spectrum, steps, num_steps, 0.0, batch_plan, batch_size, setting.costs.num_examples)[0]
+            noise_variance(
+                of_one,
+                setting.spectrum,
+                steps,
+                num_steps,
+                0.0,
+                batch_plan,
+                batch_size,
+                setting.costs.num_examples,
+            )[0]
         )
     drawn = setting.few.variance if test == "tuna" and setting.few is not None else 0.0
     discretisation = setting.rest.variance(num_steps)

@@ -13,7 +13,9 @@ from amagold.target import Posterior, Target, with_data
 from amagold.warmup.settings import SgdBurnIn
 
 
-def descend(target: Target, positions: trees.PyTree, key: jax.Array, settings: SgdBurnIn) -> trees.PyTree:
+def descend(
+    target: Target, positions: trees.PyTree, key: jax.Array, settings: SgdBurnIn
+) -> trees.PyTree:
     """Positions of all chains after `num_epochs` passes, each chain with its own shuffles."""
     target = with_data(target, "sgd", "leave it out")
     minibatch(settings.batch_size).check(target, 1)
@@ -26,7 +28,8 @@ def descend(target: Target, positions: trees.PyTree, key: jax.Array, settings: S
     finite = np.asarray(jax.vmap(trees.all_finite)(positions))
     if not finite.all():
         raise ValueError(
-            f"sgd must end at finite positions, but {np.sum(~finite)} of {num_chains} chains diverged; lower learning_rate, "
+            f"sgd must end at finite positions, but {np.sum(~finite)} of {num_chains} chains "
+            "diverged; lower learning_rate, "
             f"which is {settings.learning_rate:g}"
         )
     return positions
@@ -39,13 +42,23 @@ def _optimiser(settings: SgdBurnIn) -> Any:
 
 
 @partial(jax.jit, static_argnames=("settings",))
-def _epoch(target: Posterior, positions: trees.PyTree, state: trees.PyTree, keys: jax.Array, settings: SgdBurnIn) -> tuple:
+def _epoch(
+    target: Posterior,
+    positions: trees.PyTree,
+    state: trees.PyTree,
+    keys: jax.Array,
+    settings: SgdBurnIn,
+) -> tuple:
     optimiser = _optimiser(settings)
     estimator = minibatch(settings.batch_size)
     num_batches = target.num_examples // settings.batch_size
 
-    def one_chain(position: trees.PyTree, state: trees.PyTree, key: jax.Array) -> tuple[trees.PyTree, trees.PyTree]:
-        order = jax.random.permutation(key, target.num_examples)[: num_batches * settings.batch_size]
+    def one_chain(
+        position: trees.PyTree, state: trees.PyTree, key: jax.Array
+    ) -> tuple[trees.PyTree, trees.PyTree]:
+        order = jax.random.permutation(key, target.num_examples)[
+            : num_batches * settings.batch_size
+        ]
 
         def step(carry: tuple, rows: jax.Array) -> tuple[tuple, None]:
             position, state = carry
@@ -55,6 +68,8 @@ def _epoch(target: Posterior, positions: trees.PyTree, state: trees.PyTree, keys
             updates, state = optimiser.update(gradient, state, position)
             return (jax.tree.map(jnp.add, position, updates), state), None
 
-        return jax.lax.scan(step, (position, state), order.reshape(num_batches, settings.batch_size))[0]
+        return jax.lax.scan(
+            step, (position, state), order.reshape(num_batches, settings.batch_size)
+        )[0]
 
     return jax.vmap(one_chain)(positions, state, keys)

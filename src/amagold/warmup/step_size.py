@@ -1,7 +1,9 @@
-"""The step size that gives a wanted acceptance: dual averaging to get there, Robbins-Monro to get it right.
+"""The step size that gives a wanted acceptance: dual averaging to get there, Robbins-Monro to get
+it right.
 
-Dual averaging (Hoffman and Gelman, 2014) crosses four orders of magnitude in some twenty transitions and then settles a
-little above the wanted acceptance; a Robbins-Monro average of the last part removes that.
+Dual averaging (Hoffman and Gelman, 2014) crosses four orders of magnitude in some twenty
+transitions and then settles a little above the wanted acceptance; a Robbins-Monro average of the
+last part removes that.
 """
 
 from typing import Any, NamedTuple
@@ -44,13 +46,20 @@ def start_search(step_size: jax.Array | float) -> StepSize:
 
 def start_polish(step_size: jax.Array | float, num_transitions: int) -> StepSize:
     """Begin the last part at a step size; its second half is averaged."""
-    return start_search(step_size)._replace(average_from=jax.device_put(np.float32(num_transitions // 2)))
+    return start_search(step_size)._replace(
+        average_from=jax.device_put(np.float32(num_transitions // 2))
+    )
 
 
 def update(step: StepSize, stage: ArrayLike, acceptance: ArrayLike, wanted: ArrayLike) -> StepSize:
     """The search after one more transition, whose acceptance was averaged over the chains."""
     searched, polished = _search(step, acceptance, wanted), _polish(step, acceptance, wanted)
-    return jax.tree.map(lambda kept, *moved: jnp.select([stage == SEARCH, stage == POLISH], moved, kept), step, searched, polished)
+    return jax.tree.map(
+        lambda kept, *moved: jnp.select([stage == SEARCH, stage == POLISH], moved, kept),
+        step,
+        searched,
+        polished,
+    )
 
 
 def _search(step: StepSize, acceptance: Any, wanted: Any) -> StepSize:
@@ -62,7 +71,12 @@ def _search(step: StepSize, acceptance: Any, wanted: Any) -> StepSize:
     log_step = jnp.clip(step.centre - jnp.sqrt(count) / SHRINKAGE * error, -LARGEST, LARGEST)
     # log epsilon-bar = m^-kappa log epsilon + (1 - m^-kappa) log epsilon-bar
     weight = count**-FORGETTING
-    return step._replace(log_step=log_step, log_average=weight * log_step + (1.0 - weight) * step.log_average, error=error, num_seen=count)
+    return step._replace(
+        log_step=log_step,
+        log_average=weight * log_step + (1.0 - weight) * step.log_average,
+        error=error,
+        num_seen=count,
+    )
 
 
 def _polish(step: StepSize, acceptance: Any, wanted: Any) -> StepSize:
