@@ -21,7 +21,7 @@ import numpy as np
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.mode.search import find_mode
+from amagold.mode._mode_search import find_mode
 from amagold.samplers import Sampler
 
 NUM_EXAMPLES, NUM_PREDICTORS = 2000, 5

@@ -50,9 +50,8 @@ class Moves(NamedTuple):
 
     start: np.ndarray
     end: np.ndarray
-    flow: (
-        np.ndarray
-    )  # the share of pi(theta) P(theta, theta*) d theta d theta* that a path stands for
+    # the share of pi(theta) P(theta, theta*) d theta d theta* that a path stands for
+    flow: np.ndarray
     acceptance: float
 
 

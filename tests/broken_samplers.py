@@ -7,11 +7,12 @@ from exact_samplers import amagold_with, rotation
 from exact_target import log_likelihood, target
 
 import amagold
-from amagold import acceptance, gradients, trees
+from amagold import acceptance, gradients
 from amagold.acceptance import FullTest
-from amagold.gradients.full import energy_gradient
+from amagold.core import trees
+from amagold.gradients._full_gradient import energy_gradient
 from amagold.trajectory import Leapfrog, Phase, Rotation
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
 
 
 def no_prior(position):

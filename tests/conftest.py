@@ -19,9 +19,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax
 import pytest
 
-MOST_RESIDENT = (
-    3 * 2**30
-)  # bytes, above which compiled programs are given up: thousands of tests have each their own
+# bytes, above which compiled programs are given up: thousands of tests have each their own
+MOST_RESIDENT = 3 * 2**30
 
 jax.config.update("jax_num_cpu_devices", 2)
 
@@ -35,7 +34,7 @@ def unexpected_warnings_fail(monkeypatch):
     def fail(error):
         raise error
 
-    monkeypatch.setattr("amagold.sampling.advice._instead_of_raising", fail)
+    monkeypatch.setattr("amagold.sampling._advice._instead_of_raising", fail)
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from exact_target import target, upper_half
 import amagold
 from amagold import acceptance, gradients
 from amagold.trajectory import Phase, RandomWalk, Rotation
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
 
 DENSE = np.array([[9.0, 4.0], [4.0, 14.0]], np.float32)
 DIAGONAL = np.array([8.0, 12.0], np.float32)

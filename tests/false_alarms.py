@@ -30,6 +30,5 @@ def worst(samples: np.ndarray, expected: float | np.ndarray = 0.0) -> float:
     return float(np.max(found) / threshold(found.size))
 
 
-PLANTED = (
-    1.5  # a planted bug must exceed the threshold by this factor, so that it is not caught by luck
-)
+# a planted bug must exceed the threshold by this factor, so that it is not caught by luck
+PLANTED = 1.5

@@ -11,8 +11,8 @@ jax.config.update("jax_num_cpu_devices", 2)
 import numpy as np  # noqa: E402
 
 import amagold  # noqa: E402
-from amagold.run import chunks  # noqa: E402
-from amagold.sampling import recorder  # noqa: E402
+from amagold.runner import _chunked_run as chunks  # noqa: E402
+from amagold.sampling import _recorder as recorder  # noqa: E402
 
 NUM_SAMPLES, NUM_WARMUP, NUM_CHAINS = 6_000, 400, 4
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from amagold.paper.item import Check, Item, Table, UnavailableError
+from amagold_lab.paper.item import Check, Item, Table, UnavailableError
 
 
 class Settings(NamedTuple):

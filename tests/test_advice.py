@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray
 
-from amagold.sampling.advice import advice_on
+from amagold.sampling._advice import advice_on
 
 
 def groups(draws, energy=None, acceptance=0.9):

@@ -10,13 +10,14 @@ import pytest
 from false_alarms import PLANTED, threshold
 
 import amagold
-from amagold import acceptance, gradients, trees
-from amagold.bench.effective import differences, effective_draws
-from amagold.mode.curvature import Curvature, curvature_at
-from amagold.mode.search import find_mode
-from amagold.run import run_chains
+from amagold import acceptance, gradients
+from amagold.core import trees
+from amagold.mode._curvature import Curvature, curvature_at
+from amagold.mode._mode_search import find_mode
+from amagold.runner import run_chains
 from amagold.trajectory import Rotation
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
+from amagold_lab.bench.effective import differences, effective_draws
 
 pytest.importorskip("numpyro")
 from real_tables import nuts, posterior

@@ -9,8 +9,8 @@ from regressions import KNOWN, MAKERS, X
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.acceptance.agreement import compare
-from amagold.target.bounds import LinearBounds
+from amagold.acceptance._bounds_agreement import compare
+from amagold.target._linear_bounds import LinearBounds
 
 GENERATOR = np.random.default_rng(8)
 ROWS = 200

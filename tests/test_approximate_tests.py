@@ -18,10 +18,10 @@ from scipy.stats import t
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.acceptance.correction import BOTH_SIDES, correction
-from amagold.acceptance.differences import differences_of
-from amagold.acceptance.growing import schedule
-from amagold.acceptance.random_order import random_order
+from amagold.acceptance._differences import differences_of
+from amagold.acceptance._growing_sample import schedule
+from amagold.acceptance._logistic_correction import BOTH_SIDES, correction
+from amagold.acceptance._random_order import random_order
 from amagold.trajectory import RandomWalk
 
 CENTER = np.array([0.1, 0.5], np.float32)
@@ -41,9 +41,8 @@ def target():
     )
 
 
-COEFFICIENTS = np.array(
-    [1.0, -1.0, 0.5, 0.0, 2.0], np.float32
-)  # the truth, and a center near enough to the mode
+# the truth, and a center near enough to the mode
+COEFFICIENTS = np.array([1.0, -1.0, 0.5, 0.0, 2.0], np.float32)
 NOTHING = 1e-300  # an error so small that no test ends early
 
 

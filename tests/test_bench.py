@@ -9,17 +9,17 @@ import sys
 import numpy as np
 import pytest
 
-from amagold import bench
-from amagold.bench import memory
-from amagold.bench.measure import Benchmark, Measurement, NoRatioError
-from amagold.bench.rows import BENCHMARKS
-from amagold.bench.sides import Side, check_same
-from amagold.bench.table import table_row
+from amagold_lab import bench
+from amagold_lab.bench import memory
+from amagold_lab.bench.measure import Benchmark, Measurement, NoRatioError
+from amagold_lab.bench.rows import BENCHMARKS
+from amagold_lab.bench.sides import Side, check_same
+from amagold_lab.bench.table import table_row
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_table_has_a_finite_ratio() -> None:
-    program = "from amagold import bench; bench.run(only=['double-well-1'], seconds=0.05)"
+    program = "from amagold_lab import bench; bench.run(only=['double-well-1'], seconds=0.05)"
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

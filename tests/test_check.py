@@ -14,15 +14,15 @@ from false_alarms import NUM_CHECKS, PLANTED, SUITE_FALSE_ALARM_RATE, worst
 
 import amagold
 from amagold.datasets import heart
-from amagold.diagnose import check, exactness
-from amagold.diagnose.exactness import BALANCE, _balance
-from amagold.diagnose.reference import all_at, run_reference
+from amagold.diagnose import _exactness as exactness
+from amagold.diagnose import check
+from amagold.diagnose._exactness import BALANCE, _balance
+from amagold.diagnose._reference_draws import all_at, run_reference
 
 START = np.zeros(2, np.float32)
 RIDGE = 0.999999
-FALSE_ALARM_RATE = (
-    SUITE_FALSE_ALARM_RATE / NUM_CHECKS / 2
-)  # of one call: for its verdict, and for calling it undecided
+# of one call: for its verdict, and for calling it undecided
+FALSE_ALARM_RATE = SUITE_FALSE_ALARM_RATE / NUM_CHECKS / 2
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.cli import main
-from amagold.printable import printable
-from amagold.store.checkpoint import decode, encode
-from amagold.store.zarr_store import PRIVATE
+from amagold.core.printable import printable
+from amagold.store._checkpoint import decode, encode
+from amagold.store._zarr_store import PRIVATE
+from amagold_lab.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
@@ -35,7 +35,7 @@ def narrow():
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
 
 
 def logistic():
@@ -164,7 +164,7 @@ def test_an_edited_model_is_refused_in_one_line(logistic_run, capsys, change):
 
 def test_a_reader_that_has_seen_enough(logistic_run):
     """`amagold report RUN | head -1`: no word of a broken pipe."""
-    program = "import sys; from amagold.cli import main; sys.exit(main())"
+    program = "import sys; from amagold_lab.cli import main; sys.exit(main())"
     command = [sys.executable, "-W", "ignore", "-c", program, "report", str(logistic_run)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()  # before the first word

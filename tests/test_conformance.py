@@ -8,8 +8,8 @@ from doubles import some_of
 from every_sampler import BIASED, SAMPLERS, TARGETS
 
 import amagold
-from amagold import trees
-from amagold.randomness import resolve
+from amagold.core import trees
+from amagold.core.randomness import resolve
 
 # each proposal, with a kept momentum and a fresh one
 SOME = some_of(SAMPLERS, "amagold irreversible", "amagold noisy", "sghmc", "sgld corrected")
@@ -110,7 +110,7 @@ def test_data_is_an_argument_and_not_a_constant(name):
 @pytest.mark.parametrize("name", SOME)
 def test_no_key_is_used_twice(name, late, monkeypatch):
     """JAX's own checker follows every key through the program."""
-    monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0 if late else 64)
+    monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0 if late else 64)
     target, position = TARGETS["nested"]
     sampler = SAMPLERS[name](target, 0.1)
 
@@ -135,7 +135,7 @@ def test_the_checker_of_keys_sees_a_key_used_twice():
 
 @pytest.mark.parametrize("name", SOME)
 def test_late_drawing_gives_the_same_bits(name, monkeypatch):
-    monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0)
+    monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0)
     target, position = TARGETS["nested"]
     sampler = SAMPLERS[name](target, 0.1)
     state = sampler.init(position, jax.random.key(0))
@@ -182,9 +182,8 @@ def test_counts_of_examples(name):
     sampler = SAMPLERS[name](target, 0.1)
     _, info = sampler.step(jax.random.key(1), sampler.init(position, jax.random.key(0)))
     per_gradient = 12 if name in {"amagold noisy", "l2mc", "hmc"} else 4
-    gradients_per_step = {"sgld corrected": 2, "random walk": 0}.get(
-        name, 1
-    )  # SGLD's density needs one at either end
+    # SGLD's density needs one at either end
+    gradients_per_step = {"sgld corrected": 2, "random walk": 0}.get(name, 1)
     assert int(info.num_gradient_examples) == 3 * gradients_per_step * per_gradient
     assert int(info.num_energy_examples) == (0 if name in BIASED else 12)
 

@@ -13,10 +13,11 @@ from exact_target import exact_draws, features, move, target
 from false_alarms import PLANTED, worst
 
 import amagold
-from amagold import gradients, trees
+from amagold import gradients
+from amagold.core import trees
 from amagold.gradients import ControlVariate
-from amagold.gradients.full import energy_gradient
-from amagold.mode.reference import reference_at
+from amagold.gradients._full_gradient import energy_gradient
+from amagold.mode._reference import reference_at
 
 CENTER = np.array([0.1, 0.5], np.float32)  # near the mode, and not it
 

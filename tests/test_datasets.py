@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from amagold import datasets
-from amagold.datasets import download
-from amagold.datasets.mnist import _FILES
+from amagold.datasets import _download as download
+from amagold.datasets._mnist import _FILES
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 28, 28)).astype(np.uint8)
 LABELS = np.array([3, 1, 4, 1, 5, 9], np.uint8)
@@ -75,9 +75,8 @@ def test_downloaded_once(files, monkeypatch, tmp_path):
     monkeypatch.setattr(download, "_fetch", refuse)
     assert np.array_equal(datasets.mnist().train.X, first.train.X)
     kept = sorted(path.name for path in (tmp_path / "cache/amagold/mnist").iterdir())
-    assert kept == sorted(
-        name for folder, name in files if folder == "mnist"
-    )  # and no temporary files
+    # and no temporary files
+    assert kept == sorted(name for folder, name in files if folder == "mnist")
 
 
 def test_a_cache_that_cannot_be_written_does_not_matter(files, monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from false_alarms import PLANTED, worst
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.gradients.full import energy_gradient
+from amagold.gradients._full_gradient import energy_gradient
 
 CENTER = np.array([0.1, 0.5], np.float32)
 HERE, THERE = np.array([0.3, 0.4], np.float32), np.array([-0.1, 0.7], np.float32)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-import amagold.demo
-from amagold.demo import heart
-from amagold.demo.settings import Settings, Sizes
-from amagold.models.double_well import double_well_density, double_well_moments
+import amagold
+import amagold_lab.demo
+from amagold.models._double_well import double_well_density, double_well_moments
+from amagold_lab.demo import heart
+from amagold_lab.demo.settings import Settings, Sizes
 
 SMALL = Settings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 50))
 
@@ -20,15 +21,13 @@ SMALL = Settings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 5
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    jax.config.update(
-        "jax_disable_most_optimizations", True
-    )  # nearly all of the time here is compilation
+    # nearly all of the time here is compilation
+    jax.config.update("jax_disable_most_optimizations", True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", amagold.SamplingWarning
-            )  # so few draws deserve their warnings
-            amagold.demo.run(folder, seed=1, settings=SMALL)
+            # so few draws deserve their warnings
+            warnings.simplefilter("ignore", amagold.SamplingWarning)
+            amagold_lab.demo.run(folder, seed=1, settings=SMALL)
     finally:
         jax.config.update("jax_disable_most_optimizations", False)
     return folder
@@ -68,17 +67,17 @@ def test_amagold_is_nearer_the_heart_posterior_than_sghmc(folder):
 def test_missing_matplotlib_is_said_before_sampling(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(
-        amagold.demo.double_well, "sample", lambda *_: pytest.fail("sampling began")
+        amagold_lab.demo.double_well, "sample", lambda *_: pytest.fail("sampling began")
     )
     with pytest.raises(ValueError, match=r"pip install 'amagold\[plot\]'"):
-        amagold.demo.run(tmp_path / "out")
+        amagold_lab.demo.run(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_output_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(ValueError, match="output must be a folder"):
-        amagold.demo.run(tmp_path / "taken")
+        amagold_lab.demo.run(tmp_path / "taken")
 
 
 def test_double_well_quadrature():

@@ -13,7 +13,7 @@ from false_alarms import threshold
 
 import amagold
 from amagold.diagnose import effective_cost, kernel_stein_discrepancy, maximum_r_hat, minimum_ess
-from amagold.diagnose.stein import _stein_sum
+from amagold.diagnose._stein import _stein_sum
 
 STANDARD_DEVIATIONS = np.array([0.1, 1.0, 10.0])
 

@@ -14,9 +14,8 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.filterwarnings(
-    "ignore::amagold.SamplingWarning"
-)  # fewer draws than the documents have
+# fewer draws than the documents have
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_examples_run(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -33,7 +32,7 @@ def test_examples_run(name, capsys, tmp_path, monkeypatch):
 
 def test_help_does_not_import_jax():
     code = (
-        "import sys; from amagold.cli import main\ntry: main(['--help'])\nexcept SystemExit: "
+        "import sys; from amagold_lab.cli import main\ntry: main(['--help'])\nexcept SystemExit: "
         "pass\nassert 'jax' not in sys.modules"
     )
     found = subprocess.run(
@@ -71,7 +70,7 @@ def test_every_public_name_is_there():
 
 
 def test_no_command_prints_help_and_a_bad_one_is_refused(capsys):
-    from amagold.cli import main
+    from amagold_lab.cli import main
 
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out

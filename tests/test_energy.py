@@ -8,11 +8,11 @@ from scipy import special
 
 import amagold
 from amagold import acceptance, models
-from amagold.energy import chunks
-from amagold.energy.double import can_widen, needs_double, rounding_of
-from amagold.energy.memory import log_density_difference, remember
-from amagold.energy.precise import FEW, precise_sum
-from amagold.gradients.full import energy_gradient
+from amagold.energy import _chunks as chunks
+from amagold.energy._float64 import can_widen, needs_double, rounding_of
+from amagold.energy._remembered_energy import log_density_difference, remember
+from amagold.energy._wide_sums import FEW, precise_sum
+from amagold.gradients._full_gradient import energy_gradient
 
 
 def log_likelihood(position, example):
@@ -129,7 +129,7 @@ def test_temporaries_do_not_grow_with_the_data():
 def test_a_large_cache_gives_way_to_a_total(monkeypatch):
     target = problem(1000)
     assert hasattr(remember(target, jnp.zeros(2)), "log_likelihoods")
-    monkeypatch.setattr("amagold.energy.memory.EXAMPLE_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("amagold.energy._remembered_energy.EXAMPLE_MEMORY_BYTES", 1000)
     assert not hasattr(remember(target, jnp.zeros(2)), "log_likelihoods")
 
 

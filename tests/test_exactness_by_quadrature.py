@@ -21,13 +21,14 @@ from small_posteriors import (
 )
 
 import amagold
-from amagold import acceptance, gradients, trees
+from amagold import acceptance, gradients
 from amagold.acceptance import DelayedTest, FireflyTest, TunaTest
-from amagold.mode.derivatives import derivatives_at
-from amagold.mode.reference import Reference
+from amagold.core import trees
+from amagold.mode._derivatives import derivatives_at
+from amagold.mode._reference import Reference
 from amagold.samplers import Sampler
 from amagold.trajectory import Rotation
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
 
 # arrivals above which a test looks at all data: more than there are examples, so that most tests do
 # not

@@ -12,8 +12,8 @@ from false_alarms import PLANTED, worst
 
 import amagold
 from amagold import acceptance, models
-from amagold.acceptance.gaps import curvatures, gaps_of
-from amagold.target.bounds import LinearBounds
+from amagold.acceptance._firefly_gaps import curvatures, gaps_of
+from amagold.target._linear_bounds import LinearBounds
 
 GENERATOR = np.random.default_rng(3)
 X = GENERATOR.normal(size=(40, 2)).astype(np.float32)

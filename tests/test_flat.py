@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.mode.curvature import curvature_at
-from amagold.mode.search import find_mode
-from amagold.sampling import engine
-from amagold.sampling.interruption import Stopper
-from amagold.warmup.known import find_out
-from amagold.warmup.plan import make_plan
+from amagold.mode._curvature import curvature_at
+from amagold.mode._mode_search import find_mode
+from amagold.planning._at_mode import find_out
+from amagold.planning._plan import make_plan
+from amagold.sampling import _engine as engine
+from amagold.sampling._interruption import Stopper
 
 
 def table(num_examples, num_predictors=3, seed=0):

@@ -27,13 +27,13 @@ from scipy import optimize, special, stats
 
 import amagold
 from amagold import models
-from amagold.mode.search import find_mode
-from amagold.models.logistic import Logistic
-from amagold.models.poisson import Example as CountExample
-from amagold.models.priors import CoefficientPrior
-from amagold.models.recipes import build_again, recipe_of
-from amagold.sampling.recipe import load_recipe, save_recipe
-from amagold.store.zarr_store import PRIVATE
+from amagold.mode._mode_search import find_mode
+from amagold.models._logistic import Logistic
+from amagold.models._poisson import Example as CountExample
+from amagold.models._priors import CoefficientPrior
+from amagold.models._recipes import build_again, recipe_of
+from amagold.sampling._recipe import load_recipe, save_recipe
+from amagold.store._zarr_store import PRIVATE
 
 DATES = np.datetime64("2020-01-01") + np.arange(60)[:, None]
 
@@ -158,9 +158,8 @@ def test_large_counts_keep_their_precision():
     outcome = models.poisson(X, COUNTS).bounds.outcome
     found = jax.vmap(lambda z: outcome(z, CountExample(jnp.zeros(1), jnp.float32(count))))(z)
     above = z.astype(np.float64) - math.log(count)
-    np.testing.assert_allclose(
-        found, count * (above - np.expm1(above)), atol=0.02
-    )  # y z - exp(z) itself is right to 1 only
+    # y z - exp(z) itself is right to 1 only
+    np.testing.assert_allclose(found, count * (above - np.expm1(above)), atol=0.02)
 
 
 def test_coefficients_stay_on_the_users_scale():
@@ -227,9 +226,8 @@ def test_other_numbers_do_not_compile_again(name, standardize):
         len({float(total(target, jax.tree.map(jnp.ones_like, target.init))) for target in given})
         == 2
     )
-    assert (
-        len(traces) <= 2
-    )  # a given prior speaks of another intercept, and is another program once
+    # a given prior speaks of another intercept, and is another program once
+    assert len(traces) <= 2
 
 
 def test_work_on_the_position_is_not_repeated_for_every_example():
@@ -262,9 +260,8 @@ def test_recipes_build_the_same_model(name, table, settings, tmp_path):
     (tmp_path / PRIVATE).mkdir()
     save_recipe(tmp_path, target)
     for again in (build_again(json.loads(json.dumps(settings)), arrays), load_recipe(tmp_path)):
-        assert jax.tree.structure(again) == jax.tree.structure(
-            target
-        )  # all functions, bounds and the form of the position
+        # all functions, bounds and the form of the position
+        assert jax.tree.structure(again) == jax.tree.structure(target)
         jax.tree.map(np.testing.assert_array_equal, again, target)
         assert again.notes == target.notes
 

@@ -12,7 +12,7 @@ from exact_samplers import Jump
 import amagold
 from amagold import acceptance, gradients
 from amagold.trajectory import Euler, Langevin, Leapfrog, Phase, RandomWalk, Rotation
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
 
 TARGET = amagold.Density(lambda at: -0.5 * jnp.sum(at**2), init=np.zeros(2, np.float32))
 UNIT = as_mass(1.0)

@@ -8,13 +8,13 @@ from false_alarms import worst
 from scipy.optimize import minimize
 
 import amagold
-from amagold.energy import chunks
-from amagold.mode import curvature as curvature_file
-from amagold.mode import search as mode_file
-from amagold.mode.curvature import curvature_at
-from amagold.mode.search import Mode, find_mode
+from amagold.energy import _chunks as chunks
+from amagold.mode import _curvature as curvature_file
+from amagold.mode import _mode_search as mode_file
+from amagold.mode._curvature import curvature_at
+from amagold.mode._mode_search import Mode, find_mode
 from amagold.models import double_well, logistic
-from amagold.warmup.starts import disperse
+from amagold.planning._starts import disperse
 
 
 def heart():

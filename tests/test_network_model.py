@@ -8,7 +8,7 @@ import pytest
 
 import amagold
 from amagold.models import network
-from amagold.models.network import log_likelihood, logits
+from amagold.models._network import log_likelihood, logits
 
 X = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
 y = np.arange(12) % 4

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from amagold import datasets
-from amagold.paper import acceptance, logistic
-from amagold.paper.item import judge
-from amagold.paper.logistic_findings import compared, ratios, times
-from amagold.paper.work import Work
+from amagold_lab.paper import acceptance, logistic
+from amagold_lab.paper.item import judge
+from amagold_lab.paper.logistic_findings import compared, ratios, times
+from amagold_lab.paper.work import Work
 
 
 def test_the_credit_data_is_whole():

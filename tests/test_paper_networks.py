@@ -9,12 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import amagold
-from amagold.datasets.download import DataMissingError
-from amagold.paper import bnn, images, networks, uncertainty
-from amagold.paper.item import UnavailableError, judge
-from amagold.paper.network_settings import TINY
-from amagold.paper.networks import BIASED, EXACT, Chain, Laboratory
-from amagold.paper.predictions import (
+from amagold.datasets._download import DataMissingError
+from amagold_lab.paper import bnn, images, networks, uncertainty
+from amagold_lab.paper.item import UnavailableError, judge
+from amagold_lab.paper.network_settings import TINY
+from amagold_lab.paper.networks import BIASED, EXACT, Chain, Laboratory
+from amagold_lab.paper.predictions import (
     ENTROPIES,
     SURE,
     averaged,
@@ -23,7 +23,7 @@ from amagold.paper.predictions import (
     log_score,
     percent_wrong,
 )
-from amagold.paper.work import Work
+from amagold_lab.paper.work import Work
 
 PLACES = [Chain(EXACT, decay, rate).place for decay in (5e-6, 0.01) for rate in (0.0005, 0.001)]
 

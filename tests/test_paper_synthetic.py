@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from amagold.paper import convergence, dist, double_well, runtime
-from amagold.paper.growing import places, reached
-from amagold.paper.histograms import Cells, cells_of
-from amagold.paper.item import Item, impostor, judge
-from amagold.paper.synthetic_chains import cells_for, count_draws, make_sampler
-from amagold.paper.work import Work
+from amagold_lab.paper import convergence, dist, double_well, runtime
+from amagold_lab.paper.growing import places, reached
+from amagold_lab.paper.histograms import Cells, cells_of
+from amagold_lab.paper.item import Item, impostor, judge
+from amagold_lab.paper.synthetic_chains import cells_for, count_draws, make_sampler
+from amagold_lab.paper.work import Work
 
 ITEMS = [double_well.ITEM, dist.ITEM, convergence.ITEM, runtime.ITEM]
 

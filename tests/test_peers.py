@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from false_alarms import PLANTED, threshold
 
-from amagold import bench
-from amagold.bench import against_peers, flat, memory
-from amagold.bench.effective import Draws, check_same, effective_draws, largest_difference
-from amagold.bench.flat import Problem
-from amagold.bench.measure import Benchmark, Measurement, NoRatioError
-from amagold.bench.rows import BENCHMARKS
-from amagold.bench.table import table_row
 from amagold.target import Posterior
+from amagold_lab import bench
+from amagold_lab.bench import against_peers, flat, memory
+from amagold_lab.bench.effective import Draws, check_same, effective_draws, largest_difference
+from amagold_lab.bench.flat import Problem
+from amagold_lab.bench.measure import Benchmark, Measurement, NoRatioError
+from amagold_lab.bench.rows import BENCHMARKS
+from amagold_lab.bench.table import table_row
 
 COMPARISONS = 6  # the means and variances of three coordinates
 
@@ -111,7 +111,7 @@ def test_long_rows_run_by_name_alone(
         )
         for name, is_long in (("quick", False), ("slow", True))
     )
-    monkeypatch.setattr("amagold.bench.rows.BENCHMARKS", rows)
+    monkeypatch.setattr("amagold_lab.bench.rows.BENCHMARKS", rows)
     bench.run()
     assert "by name alone (--only): slow" in capsys.readouterr().out
     assert table_row(rows[1], 1.0)[-1] == "one / other: 4 and 2"
@@ -156,7 +156,7 @@ def test_peers_that_are_missing_are_reported(monkeypatch: pytest.MonkeyPatch) ->
 def test_numpyro_nuts_and_hmcecs_agree_with_blackjax() -> None:
     pytest.importorskip("numpyro")
     pytest.importorskip("blackjax")
-    from amagold.bench import hmcecs, peers
+    from amagold_lab.bench import hmcecs, peers
 
     problem = flat.logistic(400, 3)
     reference = peers.blackjax_nuts(problem, num_chains=2, num_warmup=200, num_samples=500)

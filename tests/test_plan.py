@@ -12,19 +12,19 @@ from scipy.stats import norm
 
 import amagold
 from amagold import gradients
-from amagold.mode import curvature as curvature_file
-from amagold.mode.curvature import curvature_at
-from amagold.mode.search import find_mode
-from amagold.mode.spectrum import Spectrum, grouped
+from amagold.mode import _curvature as curvature_file
+from amagold.mode._curvature import curvature_at
+from amagold.mode._mode_search import find_mode
+from amagold.mode._spectrum import Spectrum, grouped
 from amagold.models import double_well, logistic
-from amagold.warmup.best_acceptance import best_acceptance
-from amagold.warmup.candidate import FRICTION_SHARE, Setting, proposal_correlation
-from amagold.warmup.candidates import best_of, every_candidate
-from amagold.warmup.costs import Costs, costs_of
-from amagold.warmup.discretisation import acceptance_from, discretisation_variance, variance_from
-from amagold.warmup.noise import measure_noise, noise_variance
-from amagold.warmup.plan import Plan, make_plan
-from amagold.warmup.starts import disperse
+from amagold.planning._best_acceptance import best_acceptance
+from amagold.planning._candidate import FRICTION_SHARE, Setting, proposal_correlation
+from amagold.planning._candidates import best_of, every_candidate
+from amagold.planning._costs import Costs, costs_of
+from amagold.planning._discretisation import acceptance_from, discretisation_variance, variance_from
+from amagold.planning._gradient_noise import measure_noise, noise_variance
+from amagold.planning._plan import Plan, make_plan
+from amagold.planning._starts import disperse
 
 
 def synthetic():

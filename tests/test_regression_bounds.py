@@ -13,10 +13,10 @@ from scipy import special, stats
 
 import amagold
 from amagold import models
-from amagold.acceptance.remainders import remainder_differences
-from amagold.mode.reference import Reference
-from amagold.models.normal_tail import log_normal_cdf
-from amagold.models.softmax import Softmax
+from amagold.acceptance._remainders import remainder_differences
+from amagold.mode._reference import Reference
+from amagold.models._normal_tail import log_normal_cdf
+from amagold.models._softmax import Softmax
 
 
 def derivatives(function, number):
@@ -186,9 +186,8 @@ def shares_of_the_bounds(target, order, num_pairs=400):
 
     sizes = np.exp(generator.uniform(np.log(0.05), np.log(4.0), (2, num_pairs, 1)))
     steps = sizes * generator.normal(size=(2, num_pairs, len(flat)))
-    steps[1, ::2] = steps[0, ::2] * generator.uniform(
-        0.8, 1.2, (num_pairs // 2, 1)
-    )  # nearly the same place: the sharpest case
+    # nearly the same place: the sharpest case
+    steps[1, ::2] = steps[0, ::2] * generator.uniform(0.8, 1.2, (num_pairs // 2, 1))
     differences, limits = shares(*(center + steps).astype(np.float32))
     return np.abs(differences), np.asarray(limits)
 

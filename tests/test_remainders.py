@@ -16,9 +16,9 @@ from small_posteriors import far_apart
 
 import amagold
 from amagold import acceptance, gradients, models
-from amagold.acceptance.gaps import curvatures, gaps_of
-from amagold.acceptance.remainders import ROUNDING, Remainder, derivative, remainder
-from amagold.target.bounds import LinearBounds
+from amagold.acceptance._firefly_gaps import curvatures, gaps_of
+from amagold.acceptance._remainders import ROUNDING, Remainder, derivative, remainder
+from amagold.target._linear_bounds import LinearBounds
 
 ROWS, DECADES = 12, np.arange(-6.0, 3.0)
 ONES = np.ones((ROWS, 1), np.float32)
@@ -247,7 +247,7 @@ def test_a_posterior_is_the_same_in_any_units(unit, order):
 @pytest.mark.slow
 def test_an_absolute_step_is_seen_in_other_units(monkeypatch):
     jax.clear_caches()
-    monkeypatch.setattr(sys.modules["amagold.acceptance.remainders"], "remainder", by_three_nodes)
+    monkeypatch.setattr(sys.modules["amagold.acceptance._remainders"], "remainder", by_three_nodes)
     found = in_units(0.1)
     jax.clear_caches()
     assert found.worst > PLANTED

@@ -6,10 +6,10 @@ import math
 import pytest
 from small_item import ITEM, Settings
 
-from amagold.cli import main
-from amagold.paper import items
-from amagold.paper.item import Check, impostor, judge
-from amagold.paper.work import Work
+from amagold_lab.cli import LABORATORY, main
+from amagold_lab.paper import items
+from amagold_lab.paper.item import Check, impostor, judge
+from amagold_lab.paper.work import Work
 
 
 @pytest.fixture
@@ -143,7 +143,5 @@ def test_the_page_needs_jinja(only_the_small_item, monkeypatch, capsys, tmp_path
 
 
 def test_the_help_names_every_item():
-    from amagold.cli.commands import COMMANDS
-
-    (command,) = (command for command in COMMANDS if command.name == "reproduce")
+    (command,) = (command for command in LABORATORY if command.name == "reproduce")
     assert all(name in command.options[0].settings["help"] for name in items.MODULES)

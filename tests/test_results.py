@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amagold.paper.item import judge
-from amagold.paper.items import MODULES, items_named
+from amagold_lab.paper.item import judge
+from amagold_lab.paper.items import MODULES, items_named
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 STORED = json.loads((RESULTS / "numbers.json").read_text())["items"]

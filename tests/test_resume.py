@@ -23,8 +23,8 @@ import xarray
 from doubles import some_of
 
 import amagold
-from amagold.store.checkpoint import CheckpointFolder
-from amagold.store.zarr_store import PRIVATE
+from amagold.store._checkpoint import CheckpointFolder
+from amagold.store._zarr_store import PRIVATE
 
 SCRIPT = Path(__file__).parent / "long_run.py"
 DOUBLE_WELL = amagold.models.double_well()
@@ -104,9 +104,8 @@ def run_with_kills(path, environment, uninterrupted, moments):
 
 def test_killed_runs_end_as_if_nothing_had_happened(tmp_path, cache, uninterrupted):
     moments = random.Random(0)
-    first = start(
-        "begin", tmp_path / "first.zarr", cache
-    )  # fills the cache, and is a whole run itself
+    # fills the cache, and is a whole run itself
+    first = start("begin", tmp_path / "first.zarr", cache)
     errors = first.communicate()[1]
     assert first.returncode == 0, errors
     assert_same_so_far(tmp_path / "first.zarr", uninterrupted)
@@ -161,10 +160,10 @@ def short_run(path, num_samples=3_000, num_chains=2):
 @pytest.fixture
 def many_chunks(monkeypatch):
     """Short chunks, each with a checkpoint of its own, and small files."""
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 100)
-    monkeypatch.setattr("amagold.sampling.recorder.LONGEST_WAIT", 0.0)
-    monkeypatch.setattr("amagold.sampling.recorder.CHECKPOINT_SHARE", 1e9)
-    monkeypatch.setattr("amagold.store.zarr_store.CHUNK_BYTES", 2_000)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.sampling._recorder.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("amagold.sampling._recorder.CHECKPOINT_SHARE", 1e9)
+    monkeypatch.setattr("amagold.store._zarr_store.CHUNK_BYTES", 2_000)
 
 
 def flip_a_byte(file):
@@ -262,7 +261,7 @@ def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     write.
     """
     path = tmp_path / "run.zarr"
-    monkeypatch.setattr("amagold.store.zarr_store.CHUNK_BYTES", 2**20)
+    monkeypatch.setattr("amagold.store._zarr_store.CHUNK_BYTES", 2**20)
     # first, so that nothing is left to compile and to keep on the disk
     sampler, whole = short_run(tmp_path / "other.zarr", num_chains=8)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -479,7 +478,7 @@ def test_a_target_that_cannot_be_compared_is_not_called_the_same(tmp_path):
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_run_of_an_earlier_version_goes_on_and_says_so(tmp_path, monkeypatch, test, found):
     path = tmp_path / "run.zarr"
-    monkeypatch.setattr("amagold.sampling.engine.likeness_of", lambda target, positions: {})
+    monkeypatch.setattr("amagold.sampling._engine.likeness_of", lambda target, positions: {})
     make = stopped_run(path, SMALL, test)
     store = amagold.store.zarr_store.ZarrStore(path)
     del store.attributes["jax_settings"]
@@ -606,7 +605,7 @@ def test_every_kind_of_run_goes_on_where_it_stopped(tmp_path, many_chunks, monke
     run = amagold.sample(target_or_sampler, **options, store=path, max_time=1e-9)
     seen = {sizes(run)}
     while run.is_partial:
-        monkeypatch.setattr("amagold.sampling.interruption.Stopper.reason", property(after(3)))
+        monkeypatch.setattr("amagold.sampling._interruption.Stopper.reason", property(after(3)))
         run = amagold.resume(path, target_or_sampler, progress=False)
         seen.add(sizes(run))
     assert len(seen) >= 2

@@ -9,9 +9,9 @@ from exact_samplers import Jump
 from hypothesis import given, settings
 
 from amagold.trajectory import Langevin, Leapfrog, Phase, RandomWalk, Rotation
-from amagold.trajectory.densities import from_densities
-from amagold.trajectory.loop import run_trajectory
-from amagold.trajectory.mass import DenseMass, as_mass
+from amagold.trajectory._densities import from_densities
+from amagold.trajectory._mass_matrix import DenseMass, as_mass
+from amagold.trajectory._trajectory import run_trajectory
 
 DIMENSION = 3
 

@@ -13,17 +13,18 @@ from false_alarms import worst
 
 import amagold
 from amagold import datasets, models
-from amagold.mode.curvature import curvature_at
-from amagold.mode.search import find_mode
-from amagold.models.log_sigmoid import log_sigmoid
-from amagold.run.chains import start_chains
+from amagold.adaptation import _block_adaptation as between_blocks
+from amagold.adaptation import _window_adaptation as adapt
+from amagold.mode._curvature import curvature_at
+from amagold.mode._mode_search import find_mode
+from amagold.models._log_sigmoid import log_sigmoid
+from amagold.planning._discretisation import acceptance_from
+from amagold.planning._non_gaussianity import measure_rest
+from amagold.planning._plan import NUM_PLACES
+from amagold.planning._starts import disperse
+from amagold.runner._chains import start_chains
 from amagold.trajectory import Rotation
-from amagold.trajectory.mass import DenseMass, as_mass
-from amagold.warmup import adapt, between_blocks
-from amagold.warmup.discretisation import acceptance_from
-from amagold.warmup.plan import NUM_PLACES
-from amagold.warmup.rest import measure_rest
-from amagold.warmup.starts import disperse
+from amagold.trajectory._mass_matrix import DenseMass, as_mass
 
 PRECISION = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, -0.5], [0.0, -0.5, 0.2]])
 MEAN = np.array([1.0, -2.0, 30.0], np.float32)
@@ -84,9 +85,8 @@ def test_a_quarter_turn_of_a_gaussian_is_an_independent_draw(num_steps):
     """
     sampler, starts = turning(gaussian(), num_steps)
     draws = amagold.run_chains(sampler, jax.random.key(2), starts, 500)
-    np.testing.assert_allclose(
-        draws.info.log_ratio, 0.0, atol=5e-3
-    )  # the mode is found to a thousandth
+    # the mode is found to a thousandth
+    np.testing.assert_allclose(draws.info.log_ratio, 0.0, atol=5e-3)
     whitened = (np.asarray(draws.position, np.float64) - MEAN) @ np.linalg.cholesky(PRECISION)
     later, earlier = whitened[:, 1:].reshape(-1, 3), whitened[:, :-1].reshape(-1, 3)
     products = np.einsum("ni,nj->nij", later, earlier).reshape(-1, 9)

@@ -10,8 +10,9 @@ from doubles import some_of
 from every_sampler import SAMPLERS, TARGETS
 
 import amagold
-from amagold import acceptance, run, trees
-from amagold.run import chunks
+from amagold import acceptance, run
+from amagold.core import trees
+from amagold.runner import _chunked_run as chunks
 
 
 def start(form, num_chains):
@@ -87,10 +88,10 @@ def test_large_noise_is_drawn_late(monkeypatch):
     sampler = SAMPLERS["amagold noisy"](TARGETS["vector"][0], 0.1)
     states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
     assert not chunks.plan_layout(sampler, states, 10, 1).late
-    monkeypatch.setattr("amagold.randomness.BLOCK_SIZE", 0)
+    monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0)
     jax.clear_caches()  # a compiled program does not see the new sizes
     early = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
-    monkeypatch.setattr(sys.modules["amagold.samplers.amortized"], "LATE_BYTES", 10)
+    monkeypatch.setattr(sys.modules["amagold.samplers._amortized"], "LATE_BYTES", 10)
     assert chunks.plan_layout(sampler, states, 10, 1).late
     late = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
     np.testing.assert_allclose(late.position, early.position, rtol=1e-4, atol=1e-5)
@@ -112,9 +113,8 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
 def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
-    monkeypatch.setattr(
-        chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12)
-    )  # ten transitions of two chains
+    # ten transitions of two chains
+    monkeypatch.setattr(chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))
     layout = chunks.plan_layout(sampler, states, 1000, 1)
     assert layout.num_blocks * layout.num_kept <= 10
 

@@ -16,8 +16,8 @@ import xarray
 from false_alarms import worst
 
 import amagold
-import amagold.sampling.engine
-from amagold.models.double_well import double_well_moments
+import amagold.sampling._engine
+from amagold.models._double_well import double_well_moments
 
 HEART = amagold.datasets.heart()
 LOGISTIC = amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0)
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_bits(tmp_path, monkeypatch):
     stored = draw(store=tmp_path / "run.zarr")
     xarray.testing.assert_equal(stored.posterior.load(), first.posterior)
     xarray.testing.assert_equal(stored.sample_stats.load(), first.sample_stats)
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 17)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 17)
     np.testing.assert_array_equal(draw().posterior["theta"], first.posterior["theta"])
     other = draw(seed=4).posterior["theta"].values
     assert not np.any(other[:, 0] == first.posterior["theta"].values[:, 0])
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_bits(tmp_path, monkeypatch):
 
 ONE_DEVICE = """
 import sys, numpy, amagold
-from amagold.run import chunks
+from amagold.runner import _chunked_run as chunks
 table = amagold.datasets.heart()
 target = amagold.models.logistic(table.X, table.y, prior_scale=1.0)
 sampler = amagold.l2mc(target, step_size=0.1, num_steps=3)
@@ -269,7 +269,7 @@ def test_netcdf_round_trip(tmp_path):
 
 @few_draws
 def test_a_time_budget_returns_what_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 1_000)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 1_000)
     whole = amagold.sample(double_well_sampler(), 20_000, 20, 2, init=0.0, progress=False)
     path = tmp_path / "run.zarr"
     partial = amagold.sample(
@@ -306,7 +306,7 @@ def test_no_time_at_all_says_so():
 
 @few_draws
 def test_ctrl_c_returns_what_there_is(monkeypatch):
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 1_000)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 1_000)
     double_well = double_well_sampler()
     amagold.sample(double_well, 2_000, 20, 2, init=0.0, progress=False)  # compiled now
     handler = signal.getsignal(signal.SIGINT)
@@ -433,12 +433,12 @@ def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
     def refuse(target):
         raise AssertionError("the data were hashed")
 
-    monkeypatch.setattr("amagold.sampling.sample.fingerprint", refuse)
+    monkeypatch.setattr("amagold.sampling._sample.fingerprint", refuse)
     assert draw().attributes["data_fingerprint"] is None
 
 
 def test_a_second_call_compiles_nothing():
-    from amagold.run.chunks import _run_chunk
+    from amagold.runner._chunked_run import _run_chunk
 
     with pytest.warns(amagold.SamplingWarning):
         amagold.sample(double_well_sampler(), 60, 20, 2, init=0.0, progress=False)
@@ -463,7 +463,7 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
     """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the
     first and beside the second.
     """
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 20)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 20)
     draw = lambda: amagold.sample(double_well_sampler(), 60, 0, 2, init=0.0, progress=False)  # noqa: E731
     draw()  # nothing is left to compile
     seconds = [100.0]
@@ -484,14 +484,14 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
             yield chunk
 
     run_chunks = amagold.sampling.engine.run_chunks
-    monkeypatch.setattr("amagold.sampling.engine.run_chunks", slowly)
+    monkeypatch.setattr("amagold.sampling._engine.run_chunks", slowly)
     run = draw()
     assert run.sampling_seconds == pytest.approx(6.0, abs=0.3)  # real traces are heard too
     assert run.compile_seconds == pytest.approx(4.0, abs=0.3)
 
 
 def test_nested_compilation_counts_once():
-    from amagold.sampling import compile_time
+    from amagold.sampling import _compile_time as compile_time
 
     with compile_time.watch_compilation() as found:
         for seconds in (0.5, 0.25):
@@ -573,7 +573,7 @@ def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
     def fail(*arguments):
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr("amagold.sampling.sample.advice_on", fail)
+    monkeypatch.setattr("amagold.sampling._sample.advice_on", fail)
     with pytest.warns(
         amagold.SamplingWarning, match=r"could not be checked \(RuntimeError: no such thing\)"
     ):

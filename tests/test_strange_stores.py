@@ -14,14 +14,14 @@ import pytest
 import xarray
 
 import amagold
-from amagold.cli import main
-from amagold.sampling.labels import MIXED, check_label
-from amagold.store import chunk
-from amagold.store.checkpoint import CheckpointFolder, decode, encode
-from amagold.store.names import Variable
-from amagold.store.root import places
-from amagold.store.seal import seal, unseal
-from amagold.store.zarr_store import ZarrStore
+from amagold.sampling._labels import MIXED, check_label
+from amagold.store import _sealed_chunk as chunk
+from amagold.store._checkpoint import CheckpointFolder, decode, encode
+from amagold.store._names import Variable
+from amagold.store._root import places
+from amagold.store._seal import seal, unseal
+from amagold.store._zarr_store import ZarrStore
+from amagold_lab.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 

@@ -10,10 +10,10 @@ import pandas
 import pytest
 import xarray
 
-from amagold.sampling import summary
-from amagold.sampling.result import Run
-from amagold.store.names import Variable
-from amagold.store.zarr_store import ZarrStore
+from amagold.sampling import _summary as summary
+from amagold.sampling._run import Run
+from amagold.store._names import Variable
+from amagold.store._zarr_store import ZarrStore
 
 
 def run_of(posterior):
@@ -92,7 +92,7 @@ def test_a_summary_of_many_draws_takes_little_memory(tmp_path, monkeypatch):
     values = np.random.default_rng(0).normal(size=(num_chains, num_draws)).astype(np.float32)
     store.write("posterior", 0, {"x": values})
     store.commit({"posterior": num_draws}, {})
-    from amagold.sampling.load import open_groups
+    from amagold.sampling._load import open_groups
 
     run = run_of(open_groups(store)["posterior"])
     run_of(

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.mode.newton import descend
-from amagold.mode.search import find_mode
-from amagold.mode.survey import survey
-from amagold.mode.wide import wide_positions
+from amagold.mode._mode_search import find_mode
+from amagold.mode._newton import descend
+from amagold.mode._survey import survey
+from amagold.mode._wide_positions import wide_positions
 
 
 def earnings(num_rows=1192):

@@ -7,9 +7,9 @@ import json
 import pytest
 from browser import look_at
 
-from amagold.cli import main
-from amagold.paper.item import judge
-from amagold.paper.items import MODULES, items_named
+from amagold_lab.cli import main
+from amagold_lab.paper.item import judge
+from amagold_lab.paper.items import MODULES, items_named
 
 
 def check_item(name, folder, found):

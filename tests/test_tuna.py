@@ -14,9 +14,9 @@ from false_alarms import PLANTED, worst
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.acceptance.alias import alias_table
-from amagold.acceptance.remainders import remainder_differences
-from amagold.target.bounds import LinearBounds
+from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._remainders import remainder_differences
+from amagold.target._linear_bounds import LinearBounds
 
 CENTER = np.array([0.1, 0.5], np.float32)
 NUM_CHAINS = 30_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold import trees
+from amagold.core import trees
 
 DATA = np.arange(5.0)
 WIDTH = 2.0
@@ -319,9 +319,8 @@ def test_one_function_is_compiled_once():
 
     for shift in range(3):
         amagold.energy_difference(amagold.Posterior(log_likelihood, prior, DATA + shift), 1.0, 0.0)
-    assert (
-        len(traces) <= 2 + 3
-    )  # at both ends, in one trace, and a look at the types of each target
+    # at both ends, in one trace, and a look at the types of each target
+    assert len(traces) <= 2 + 3
 
 
 def test_a_record_of_arrays_may_stand_for_a_function():

@@ -10,10 +10,10 @@ from false_alarms import PLANTED, threshold
 
 import amagold
 from amagold import models
-from amagold.sampling.prepare import prepare
-from amagold.sampling.recipe import load_recipe
-from amagold.sampling.settings import Settings
-from amagold.target.transform import reported
+from amagold.sampling._prepare import prepare
+from amagold.sampling._recipe import load_recipe
+from amagold.sampling._settings import Settings
+from amagold.target._transform import reported
 
 GENERATOR = np.random.default_rng(5)
 NUM_ROWS = 300
@@ -178,7 +178,7 @@ def test_a_run_of_a_standardised_model_goes_on(tmp_path, runs, monkeypatch):
     user's units.
     """
     x, y = TABLES["air pressure"]
-    monkeypatch.setattr("amagold.run.chunks.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
     path = tmp_path / "run.zarr"
     amagold.sample(models.linear(x[:, None], y), **SETTINGS, store=path, max_time=1e-9)
     run = amagold.resume(path, load_recipe(path), progress=False)

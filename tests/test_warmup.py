@@ -6,10 +6,11 @@ import pytest
 from doubles import some_of
 
 import amagold
-from amagold.models.synthetic import dist1, dist2
-from amagold.trajectory.mass import DenseMass, DiagonalMass
-from amagold.warmup import schedule, step_size
-from amagold.warmup.knobs import knob
+from amagold.adaptation import _dual_averaging as step_size
+from amagold.adaptation import _windows as schedule
+from amagold.adaptation._tunable import knob
+from amagold.models._synthetic import dist1, dist2
+from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
@@ -65,7 +66,7 @@ def test_a_broken_adaptation_is_caught(monkeypatch, bug):
             step, stage, wanted, acceptance
         ),
     }[bug]
-    monkeypatch.setattr("amagold.warmup.step_size.update", wrong)
+    monkeypatch.setattr("amagold.adaptation._dual_averaging.update", wrong)
     found, _ = acceptance_after("double well", 0.01, 0.85, num_chains=num_chains)
     assert abs(found - 0.85) > 0.06
 
@@ -170,7 +171,7 @@ def test_descent_reaches_the_mode_first():
 
 
 def test_nothing_compiles_again_while_the_step_size_moves():
-    from amagold.warmup.adapt import _run_block
+    from amagold.adaptation._window_adaptation import _run_block
 
     acceptance_after("double well", 0.01, 0.85)
     before = _run_block.compiled()._cache_size()

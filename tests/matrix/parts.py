@@ -11,7 +11,7 @@ import numpy as np
 
 import amagold
 from amagold import acceptance, batches, gradients, samplers, trajectory
-from amagold.trajectory.mass import as_mass
+from amagold.trajectory._mass_matrix import as_mass
 
 STEPS = {"step_size": 0.3, "num_steps": 2}
 BATCH_SIZE = 4

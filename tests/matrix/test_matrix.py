@@ -150,7 +150,7 @@ def run_and_count(sampler, arguments, monkeypatch):
     """The whole run, and how often it asked whether to stop."""
     questions = Questions()
     with monkeypatch.context() as patch:
-        patch.setattr("amagold.sampling.interruption.Stopper.reason", property(questions))
+        patch.setattr("amagold.sampling._interruption.Stopper.reason", property(questions))
         return amagold.sample(sampler, **arguments), questions.asked
 
 
@@ -160,7 +160,7 @@ def run_in_two_parts(sampler, arguments, asked, folder, monkeypatch):
         path = folder / f"{count}.zarr"
         with monkeypatch.context() as patch:
             patch.setattr(
-                "amagold.sampling.interruption.Stopper.reason", property(Questions(count))
+                "amagold.sampling._interruption.Stopper.reason", property(Questions(count))
             )
             part = amagold.sample(sampler, store=path, **arguments)
         if part.posterior.sizes["draw"] < NUM_SAMPLES:
@@ -173,9 +173,8 @@ def run_in_two_parts(sampler, arguments, asked, folder, monkeypatch):
 
 
 def check(cell, folder, monkeypatch):
-    monkeypatch.setattr(
-        "amagold.run.chunks.MAX_CHUNK", 3
-    )  # so that there is something to stop between
+    # so that there is something to stop between
+    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 3)
     sampler, arguments = cell.combination.build(), cell.arguments()
     assert arguments["num_samples"] == NUM_SAMPLES
     whole, asked = run_and_count(sampler, arguments, monkeypatch)

@@ -25,9 +25,8 @@ class Applied(NamedTuple):
     target: Callable[[], Any]
     numbers: Numbers
     note: str = ""
-    other: Callable[[], Any] | None = (
-        None  # the same posterior in parameters that NUTS moves in well
-    )
+    # the same posterior in parameters that NUTS moves in well
+    other: Callable[[], Any] | None = None
     back: Callable[[Draws], Draws] = lambda draws: draws  # from those to the posterior's own
     is_diagonal: bool = False  # the mass of the reference run
 

@@ -376,9 +376,8 @@ def robust_clumps():
 
 
 def robust_many():
-    y = clumps(
-        400, 600, 12.0, 2, 0.5
-    )  # close enough together for the exact test on a few examples to be planned
+    # close enough together for the exact test on a few examples to be planned
+    y = clumps(400, 600, 12.0, 2, 0.5)
 
     def target():
         return amagold.models.robust(

@@ -15,9 +15,8 @@ class Truth(NamedTuple):
 
     name: str
     of: Callable[[Draws], np.ndarray]  # -> (chain, draw)
-    mean: (
-        float | None
-    )  # None where the posterior has none, or too heavy tails for its error to be known
+    # None where the posterior has none, or too heavy tails for its error to be known
+    mean: float | None
     variance: float | None
     lower: tuple[float, float]  # a place, and the probability below it
     upper: tuple[float, float]  # a place, and the probability above it

@@ -52,9 +52,8 @@ def test_a_shift_of_a_fifth_is_seen():
     shifted = outcomes_of(lambda seed: autoregressive(seed) + 0.2)
     assert verdict(shifted) == "WRONG, no warning"
     assert faults({"shifted": shifted})[0].startswith("shifted is wrong without a warning")
-    assert (
-        faults({"shifted": shifted}, hard={"shifted"}) != []
-    )  # hard rows may warn, not be wrong in silence
+    # hard rows may warn, not be wrong in silence
+    assert faults({"shifted": shifted}, hard={"shifted"}) != []
     assert (
         verdict(outcomes_of(lambda seed: autoregressive(seed) + 0.2, warnings=["R-hat: 1.2"]))
         == "wrong, warned"

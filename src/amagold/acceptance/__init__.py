@@ -2,19 +2,19 @@
 exact.
 """
 
-from amagold.acceptance.austerity import Austerity, austerity
-from amagold.acceptance.barker import Barker, BarkerTest, barker
-from amagold.acceptance.base import Acceptance, Decision
-from amagold.acceptance.confidence import Confidence, confidence
-from amagold.acceptance.delayed import Delayed, DelayedTest, delayed
-from amagold.acceptance.firefly import FireflyTest
-from amagold.acceptance.firefly_setup import Firefly, firefly
-from amagold.acceptance.full import FullTest, full
-from amagold.acceptance.never_reject import NeverReject, never_reject
-from amagold.acceptance.predicted import predicted_acceptance
-from amagold.acceptance.sequential import SequentialTest
-from amagold.acceptance.tuna import TunaTest
-from amagold.acceptance.tuna_setup import Tuna, tuna
+from amagold.acceptance._acceptance_test import Acceptance, Decision
+from amagold.acceptance._austerity import Austerity, austerity
+from amagold.acceptance._barker import Barker, BarkerTest, barker
+from amagold.acceptance._confidence import Confidence, confidence
+from amagold.acceptance._delayed import Delayed, DelayedTest, delayed
+from amagold.acceptance._firefly import FireflyTest
+from amagold.acceptance._firefly_setup import Firefly, firefly
+from amagold.acceptance._full_test import FullTest, full
+from amagold.acceptance._never_reject import NeverReject, never_reject
+from amagold.acceptance._predicted_acceptance import predicted_acceptance
+from amagold.acceptance._sequential_test import SequentialTest
+from amagold.acceptance._tuna import TunaTest
+from amagold.acceptance._tuna_setup import Tuna, tuna
 
 __all__ = [
     "Acceptance",

@@ -1,5 +1,6 @@
 """The command line. Nothing here imports JAX until a command runs, so that help is instant."""
 
-from amagold.cli.main import main
+from amagold.cli._commands import COMMANDS, Command, Option
+from amagold.cli._main import main
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "Command", "Option", "main"]

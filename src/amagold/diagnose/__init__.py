@@ -1,12 +1,12 @@
 """What tells whether draws are right and what they cost."""
 
-from amagold.diagnose.convergence import maximum_r_hat, minimum_ess
-from amagold.diagnose.convergence_bound import ConvergenceBound, convergence_bound
-from amagold.diagnose.cost import Cost, effective_cost
-from amagold.diagnose.exactness import Quantity, Report, check
-from amagold.diagnose.gradient_variance import gradient_variance
-from amagold.diagnose.stein import kernel_stein_discrepancy
-from amagold.diagnose.symmetric_kl import symmetric_kl
+from amagold.diagnose._convergence import maximum_r_hat, minimum_ess
+from amagold.diagnose._convergence_bound import ConvergenceBound, convergence_bound
+from amagold.diagnose._cost import Cost, effective_cost
+from amagold.diagnose._exactness import Quantity, Report, check
+from amagold.diagnose._gradient_variance import gradient_variance
+from amagold.diagnose._stein import kernel_stein_discrepancy
+from amagold.diagnose._symmetric_kl import symmetric_kl
 
 __all__ = [
     "ConvergenceBound",

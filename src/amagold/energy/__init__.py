@@ -2,6 +2,6 @@
 float32.
 """
 
-from amagold.energy.difference import energy_difference
+from amagold.energy._energy_difference import energy_difference
 
 __all__ = ["energy_difference"]

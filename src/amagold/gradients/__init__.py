@@ -4,11 +4,11 @@ An estimator draws its randomness for a whole trajectory at once, apart from the
 is used.
 """
 
-from amagold.gradients.base import GradientEstimator
-from amagold.gradients.control_variate import ControlVariate, control_variate
-from amagold.gradients.full import Full, full
-from amagold.gradients.minibatch import Minibatch, minibatch
-from amagold.gradients.noisy import Noisy, noisy
+from amagold.gradients._control_variate import ControlVariate, control_variate
+from amagold.gradients._full_gradient import Full, full
+from amagold.gradients._gradient_estimator import GradientEstimator
+from amagold.gradients._minibatch import Minibatch, minibatch
+from amagold.gradients._noisy import Noisy, noisy
 
 __all__ = [
     "ControlVariate",

@@ -1,12 +1,12 @@
 """Ready-made posteriors."""
 
-from amagold.models.double_well import double_well
-from amagold.models.linear import linear
-from amagold.models.logistic import logistic
-from amagold.models.network import network
-from amagold.models.poisson import poisson
-from amagold.models.probit import probit
-from amagold.models.robust import robust
-from amagold.models.softmax import softmax
+from amagold.models._double_well import double_well
+from amagold.models._linear import linear
+from amagold.models._logistic import logistic
+from amagold.models._network import network
+from amagold.models._poisson import poisson
+from amagold.models._probit import probit
+from amagold.models._robust import robust
+from amagold.models._softmax import softmax
 
 __all__ = ["double_well", "linear", "logistic", "network", "poisson", "probit", "robust", "softmax"]

@@ -2,13 +2,13 @@
 and tests.
 """
 
-from amagold.samplers.amagold import amagold
-from amagold.samplers.amortized import Info, Randomness, Sampler, State, amortized
-from amagold.samplers.from_sgd import from_sgd
-from amagold.samplers.hmc import hmc
-from amagold.samplers.l2mc import l2mc
-from amagold.samplers.sghmc import sghmc
-from amagold.samplers.sgld import sgld
+from amagold.samplers._amagold import amagold
+from amagold.samplers._amortized import Info, Randomness, Sampler, State, amortized
+from amagold.samplers._from_sgd import from_sgd
+from amagold.samplers._hmc import hmc
+from amagold.samplers._l2mc import l2mc
+from amagold.samplers._sghmc import sghmc
+from amagold.samplers._sgld import sgld
 
 __all__ = [
     "Info",

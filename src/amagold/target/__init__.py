@@ -2,9 +2,9 @@
 disagree.
 """
 
-from amagold.target.bounds import LinearBounds
-from amagold.target.density import Density
-from amagold.target.posterior import Posterior, with_data
+from amagold.target._density import Density
+from amagold.target._linear_bounds import LinearBounds
+from amagold.target._posterior import Posterior, with_data
 
 Target = Posterior | Density
 

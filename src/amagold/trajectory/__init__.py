@@ -8,13 +8,13 @@ involution that turns time around. Section 4 of the paper then needs only log pi
 (sum of work) for an exact test.
 """
 
-from amagold.trajectory.densities import from_densities
-from amagold.trajectory.euler import Euler
-from amagold.trajectory.langevin import Langevin
-from amagold.trajectory.leapfrog import Leapfrog
-from amagold.trajectory.phase import Phase, Proposal
-from amagold.trajectory.random_walk import RandomWalk
-from amagold.trajectory.rotation import Rotation
+from amagold.trajectory._densities import from_densities
+from amagold.trajectory._euler import Euler
+from amagold.trajectory._langevin import Langevin
+from amagold.trajectory._leapfrog import Leapfrog
+from amagold.trajectory._phase import Phase, Proposal
+from amagold.trajectory._random_walk import RandomWalk
+from amagold.trajectory._rotation import Rotation
 
 __all__ = [
     "Euler",

@@ -1,0 +1,165 @@
+"""Delayed acceptance (Christen and Fox, 2005): a cheap test first, all data only for the proposals
+that pass it. Exact for any model.
+
+With T the Taylor polynomial about the reference of sum_i U_i, U_i = -log likelihood_i, log a = log
+a_1 + log a_2, where
+
+    log a_1 = rho + [log prior - T](theta*) - [log prior - T](theta),
+    log a_2 = [sum_i log likelihood_i + T](theta*) - [sum_i log likelihood_i + T](theta),
+
+and the proposal is accepted with probability alpha = min(1, a_1) min(1, a_2). On the reversed path
+both logarithms change sign, and min(1, a) / min(1, 1 / a) = a for each factor, so alpha /
+alpha_reversed = a_1 a_2 = a: the accepted flux is symmetric, which is all that either the
+reversible or the irreversible chain needs. It accepts less often than the test over all data, since
+alpha <= min(1, a).
+
+The ratio reported is a_2 where the first stage passed, and zero where it did not (a_2 is then
+unknown): the mean of min(1, ratio) is the probability of acceptance.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._full_test import HOPELESS
+from amagold.core import trees
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_to, subtract, zero
+from amagold.mode._reference import Reference, reference_of
+from amagold.target import Posterior, Target, with_data
+
+
+class DelayedMemory(NamedTuple):
+    """What is remembered of a position."""
+
+    log_prior: jax.Array
+    polynomial: jax.Array  # T(theta), without the constant
+    # over all data; zero for a proposal that the first stage rejected, which is never kept
+    log_likelihood: Wide
+
+
+@trees.record()
+class DelayedTest:
+    """Exact, and looks at the data only where a surrogate accepts. `acceptance.delayed`
+    makes it.
+    """
+
+    label = "exact"
+    uses_work = True
+    is_count_fixed = False  # how many examples a test looks at is in its decision
+
+    reference: Reference
+
+    def draw(self, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """A uniform for each stage, as its logarithm."""
+        first, second = jax.random.split(key)
+        return -jax.random.exponential(first), -jax.random.exponential(second)
+
+    def remember(self, target: Target, position: trees.PyTree) -> DelayedMemory:
+        posterior = _with_data(target)
+        polynomial = self._polynomial(position)
+        return DelayedMemory(
+            posterior.log_prior(position), polynomial, _total(posterior, position, jnp.bool_(True))
+        )
+
+    def energy(self, memory: DelayedMemory) -> jax.Array:
+        return -memory.log_prior - (memory.log_likelihood.high + memory.log_likelihood.low)
+
+    def decide(
+        self,
+        target: Target,
+        draws: Any,
+        memory: DelayedMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
+    ) -> Decision:
+        posterior = _with_data(target)
+        log_prior, polynomial = posterior.log_prior(proposed), self._polynomial(proposed)
+        rise = polynomial - memory.polynomial
+        # log a_1 = rho + [log prior - T](theta*) - [log prior - T](theta)
+        first = work + log_prior - memory.log_prior - rise
+        is_inside = target.is_inside(proposed)
+        passes = is_inside & jnp.isfinite(first) & (draws[0] < first)
+        log_likelihood = _total(posterior, proposed, passes)
+        # log a_2 = [sum_i log likelihood_i + T](theta*) - [same](theta)
+        second = subtract(log_likelihood, memory.log_likelihood) + rise
+        is_accepted = passes & jnp.isfinite(second) & (draws[1] < second)
+        is_divergent = is_inside & ~((first > HOPELESS) & (~passes | (second > HOPELESS)))
+        return Decision(
+            is_accepted,
+            jnp.where(passes, second, -jnp.inf),
+            is_divergent,
+            DelayedMemory(log_prior, polynomial, log_likelihood),
+            jnp.where(passes, posterior.num_examples, 0),
+        )
+
+    def num_examples(self, target: Target) -> int:
+        return _with_data(target).num_examples
+
+    def _polynomial(self, position: trees.PyTree) -> jax.Array:
+        return self.reference.taylor_energy(self.reference.away(position), self.reference.order)
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """Delayed acceptance, before it knows its target."""
+
+    order: int
+    center: Any
+
+    def bind(self, target: Target, reference: Reference | None = None) -> DelayedTest:
+        """The test for a target: passes over the data for the reference, unless the gradient has
+        one of the same order.
+        """
+        target = _with_data(target)
+        if (
+            reference is None
+            or self.center is not None
+            or (reference.hessian is None) != (self.order == 1)
+        ):
+            reference = reference_of(target, self.center, self.order)
+        return DelayedTest(reference)
+
+
+def delayed(order: int = 2, center: trees.PyTree = None) -> Delayed:
+    """Delayed acceptance: the exact test over all data, only for proposals that a Taylor polynomial
+    of the energy accepts.
+
+    Args:
+      order: of the polynomial, 1 or 2. Without second derivatives, whose matrix is kept whole, it
+        rarely follows the energy.
+      center: the reference position, fixed for good. None takes that of the gradient's control
+        variates, or the mode.
+    """
+    if order not in (1, 2):
+        raise ValueError(
+            f"order must be 1 or 2, got {order!r}; without a polynomial it is acceptance.full()"
+        )
+    return Delayed(int(order), None if center is None else trees.as_position(center))
+
+
+def _total(target: Posterior, position: trees.PyTree, is_wanted: jax.Array) -> Wide:
+    """sum_i log likelihood_i, in float64; a loop that does not turn where no chain asks for it."""
+    length = min(target.num_examples, chunks.chunk_size_for(target, position))
+    num_chunks = -(-target.num_examples // length)
+
+    def visit(carry: tuple[jax.Array, Wide]) -> tuple[jax.Array, Wide]:
+        index, total = carry
+        # tied to the index, because the compiler would move work that does not change out of the
+        # loop, and do it always
+        here, index = jax.lax.optimization_barrier((position, index))
+        first = index * length
+        start = jnp.minimum(first, target.num_examples - length)
+        values = target.log_likelihoods(here, chunks.rows_at(target.data, start, length))
+        return index + 1, add_to(total, jnp.where(start + jnp.arange(length) >= first, values, 0.0))
+
+    return jax.lax.while_loop(
+        lambda carry: is_wanted & (carry[0] < num_chunks), visit, (jnp.int32(0), zero())
+    )[1]
+
+
+def _with_data(target: Target) -> Posterior:
+    return with_data(target, "acceptance.delayed", "use acceptance.full()")

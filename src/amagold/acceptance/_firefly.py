@@ -1,0 +1,165 @@
+"""Firefly (Maclaurin and Adams, 2014): an exact test that looks only at the examples that shine.
+
+| symbol | here |
+|---|---|
+| L_i, B_i | an example's likelihood and a lower bound on it: log B_i is a parabola in z_i |
+| gap_i = log L_i - log B_i >= 0 | how far the bound is off |
+| gap_i <= c_i M, C = sum c_i | the bound; c_i from the data, M = \\|theta - reference\\|^2 / 2 |
+| s_i | how often example i shines in one transition |
+
+Published: z_i ~ Bernoulli(1 - B_i / L_i) turns prod L_i into prod B_i prod over the bright (z_i =
+1) of (L_i - B_i) / B_i, so that
+
+    log a = rho + [log prior + sum log B](theta*) - [same](theta) + sum over the bright of
+    log[expm1(gap_i(theta*)) / expm1(gap_i(theta))].
+
+Here: s_i ~ Poisson(gap_i(theta)), afresh in every transition. Because L_i = B_i exp(gap_i), the
+joint density is
+
+    prior prod L_i exp(-gap_i) gap_i^s_i / s_i! = prior prod B_i gap_i^s_i / s_i!,
+
+whose sum over all s is the posterior, and the ratio at given s is
+
+    log a = rho + [log prior + sum log B](theta*) - [same](theta) + sum_i s_i log(gap_i(theta*) /
+    gap_i(theta)).
+
+pi(theta) p(s | theta) min(1, a) is symmetric in the two ends of a path whatever s is, so both the
+reversible and the irreversible chain are exact. The bright set is the published one, because P(s_i
+> 0) = 1 - exp(-gap_i) = 1 - B_i / L_i. The counts are used, rather than the set, because the s_i
+are the arrivals of a Poisson process: rate C M(theta), each i with probability c_i / C, kept with
+probability gap_i / (c_i M). The set would need each example once, a search among the arrivals of
+all blocks. The price: given the set, the published ratio is the mean of this one over the counts,
+so by Jensen's inequality it accepts at least as often; where the gaps are small no example shines
+twice, and the two are the same.
+
+The rate depends on theta alone, so whether to look at all data instead must depend on both ends
+alike: on the larger of the two rates.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._alias_table import AliasTable
+from amagold.acceptance._arrivals import (
+    ROUNDING,
+    Arrivals,
+    Count,
+    conclude,
+    count_arrivals,
+    draw_test,
+)
+from amagold.acceptance._firefly_gaps import gaps_of
+from amagold.core import trees
+from amagold.mode._reference import Reference
+from amagold.target import Posterior, Target, with_data
+from amagold.target._linear_bounds import LinearBounds
+
+
+class FireflyMemory(NamedTuple):
+    """What is remembered of a position."""
+
+    position: trees.PyTree
+    size: jax.Array  # M(theta)
+    energy: jax.Array  # -log prior - sum log B, without the constant
+
+
+@trees.record(static=("block_size", "bounds"))
+class FireflyTest:
+    """Exact, at a cost that does not grow with the data. `acceptance.firefly` makes it."""
+
+    label = "exact"
+    uses_work = True
+    is_count_fixed = False  # how many examples a test looks at is in its decision
+
+    block_size: int
+    bounds: LinearBounds
+    # -sum log B about the reference: its gradient is the energy's, its Hessian that of the
+    # parabolas
+    surrogate: Reference
+    whitening: jax.Array  # L^T, of the norm in which M is measured
+    weights: jax.Array  # c_i
+    total: jax.Array  # C
+    table: AliasTable
+    most: jax.Array  # expected arrivals above which all data are looked at instead
+
+    def draw(self, key: jax.Array) -> Any:
+        return draw_test(key)
+
+    def remember(self, target: Target, position: trees.PyTree) -> FireflyMemory:
+        away = self.surrogate.away(position)
+        size = 0.5 * jnp.sum((self.whitening @ away) ** 2)
+        return FireflyMemory(
+            position,
+            size,
+            self.surrogate.taylor_energy(away, 2) - _with_data(target).log_prior(position),
+        )
+
+    def energy(self, memory: FireflyMemory) -> tuple[()]:
+        return ()
+
+    def decide(
+        self,
+        target: Target,
+        draws: Any,
+        memory: FireflyMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
+    ) -> Decision:
+        posterior = _with_data(target)
+        log_uniform, arrivals_key = draws
+        there = self.remember(target, proposed)
+        # the larger rate of the two is the same from both ends, so both ways choose the same test
+        scans = ~(self.total * jnp.maximum(memory.size, there.size) < self.most)
+        rate = jnp.where(scans, 0.0, self.total * memory.size)  # C M(theta)
+
+        def look(count: Count, arrivals: Arrivals) -> Count:
+            return self._look(posterior, memory, proposed, rate, count, arrivals)
+
+        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
+        return conclude(posterior, log_uniform, memory, there, work, scans, count)
+
+    def num_examples(self, target: Target) -> int:
+        return self.block_size
+
+    def _look(
+        self,
+        target: Posterior,
+        here: FireflyMemory,
+        proposed: trees.PyTree,
+        rate: jax.Array,
+        count: Count,
+        arrivals: Arrivals,
+    ) -> Count:
+        times = count.time + jnp.cumsum(arrivals.gaps)
+        counts = times < rate
+        examples = self.table.pick(arrivals.slots, arrivals.uniforms)
+        rows = jax.tree.map(
+            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
+        )
+        gaps, rounding = gaps_of(
+            self.bounds, self.surrogate.position, here.position, proposed, rows
+        )
+        bounds = self.weights.at[examples].get(mode="promise_in_bounds") * here.size
+        # gap_i / (c_i M); where the bound is zero so is the gap
+        shares = jnp.where(bounds > 0, gaps[:, 0] / jnp.where(bounds > 0, bounds, 1.0), 0.0)
+        slack = ROUNDING * bounds + rounding[:, 0]
+        is_broken = counts & ~((gaps[:, 0] >= -slack) & (gaps[:, 0] <= bounds + slack))
+        is_kept = counts & (arrivals.keeps < shares)
+        before, after = (
+            jnp.log(jnp.where(is_kept, jnp.maximum(gap, 0.0), 1.0))
+            for gap in (gaps[:, 0], gaps[:, 1])
+        )
+        return Count(
+            times[-1],
+            count.log_ratio + (after - before).sum(),
+            count.num_examples + counts.sum(),
+            jnp.maximum(count.broken_bound, jnp.where(is_broken, examples, -1).max()),
+            count.num_blocks + 1,
+        )
+
+
+def _with_data(target: Target) -> Posterior:
+    return with_data(target, "acceptance.firefly", "use acceptance.full()")

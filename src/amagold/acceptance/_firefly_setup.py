@@ -1,0 +1,157 @@
+"""What Firefly must know beforehand: the sum of all lower bounds, and how far each can be off."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._bounds_agreement import check_agreement
+from amagold.acceptance._firefly import FireflyTest
+from amagold.acceptance._firefly_gaps import curvatures
+from amagold.acceptance._predictor_norms import slopes as slopes_of
+from amagold.core import checks, trees
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_each, zeros_like
+from amagold.mode._derivatives import whole_hessian
+from amagold.mode._reference import Reference, reference_of
+from amagold.target import Posterior, Target, with_data
+from amagold.target._linear_bounds import LinearBounds
+
+
+@dataclass(frozen=True)
+class Firefly:
+    """Firefly, before it knows its target."""
+
+    center: Any
+    block_size: int
+    bounds: LinearBounds | None
+    most: float | None
+
+    def bind(self, target: Target, reference: Reference | None = None) -> FireflyTest:
+        """The test for a target: passes over the data for the reference, unless the gradient has
+        one, and for the bounds.
+        """
+        target = with_data(target, "acceptance.firefly", "use acceptance.full()")
+        bounds = self.bounds or target.bounds
+        if bounds is None or (
+            bounds.growth and (bounds.lower_curvature is None or bounds.upper_curvature is None)
+        ):
+            raise ValueError(
+                "bounds must give a parabola below each log likelihood for acceptance.firefly, "
+                "but the target's "
+                f"{'are unknown' if bounds is None else 'second derivatives grow without end'}; "
+                "give LinearBounds(..., "
+                "lower_curvature=..., upper_curvature=...), or use acceptance.tuna() or "
+                "acceptance.full()"
+            )
+        if reference is None or self.center is not None:
+            reference = reference_of(target, self.center, 1)
+        check_agreement(target, bounds, reference.position)
+        hessian = _curvature(target, reference.position, bounds)
+        try:
+            factor = np.linalg.cholesky(whole_hessian(target, reference.position, hessian))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "center must be where the log prior curves downwards for acceptance.firefly, but "
+                "there the lower bound does not hold "
+                "the parameters together; give another center, or a proper prior"
+            ) from None
+        weights = np.asarray(
+            _weights(
+                target, reference.position, jnp.asarray(np.linalg.inv(factor), jnp.float32), bounds
+            ),
+            np.float64,
+        )
+        return FireflyTest(
+            block_size=self.block_size,
+            bounds=bounds,
+            surrogate=Reference(reference.position, reference.gradient, hessian),
+            whitening=jnp.asarray(factor.T, jnp.float32),
+            weights=jnp.asarray(weights, jnp.float32),
+            total=jnp.float32(weights.sum()),
+            # an example whose gap is always zero is never drawn, but its slot must exist
+            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
+            most=jnp.float32(target.num_examples if self.most is None else self.most),
+        )
+
+
+def firefly(
+    center: trees.PyTree = None,
+    *,
+    block_size: int = 32,
+    bounds: LinearBounds | None = None,
+    most: float | None = None,
+) -> Firefly:
+    """Firefly: the exact test on the examples that shine, for a target whose bounds give a parabola
+    below each log likelihood.
+
+    Args:
+      center: the reference position, where the parabolas touch, fixed for good. None takes that of
+        the gradient's control variates, or the mode.
+      block_size: arrivals looked at together; a test that needs more takes more blocks.
+      bounds: instead of the target's own.
+      most: expected arrivals above which a test looks at all data instead; None is the number of
+        examples.
+    """
+    checks.whole_number(
+        "block_size",
+        block_size,
+        at_least=1,
+        remedy="give the arrivals looked at together; 32 is usual",
+    )
+    if most is not None:
+        checks.number(
+            "most",
+            most,
+            at_least=0.0,
+            remedy="give the arrivals above which all data are looked at, or None",
+        )
+    return Firefly(
+        None if center is None else trees.as_position(center), int(block_size), bounds, most
+    )
+
+
+@partial(jax.jit, static_argnames=("bounds",))
+def _curvature(target: Posterior, position: trees.PyTree, bounds: LinearBounds) -> jax.Array:
+    """The Hessian of -sum log B: sum_i kappa_i A_i^T A_i."""
+    size = trees.size(position)
+
+    def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
+        slopes = jax.vmap(lambda row: slopes_of(bounds, position, row))(rows)
+        kappas = jax.vmap(lambda row: curvatures(bounds, bounds.predictor(position, row), row)[0])(
+            rows
+        )
+        kappas = kappas if is_new is None else jnp.where(is_new, kappas, 0.0)
+        return add_each(total, jnp.einsum("i,ika,ikb->ab", kappas, slopes, slopes))
+
+    chunk_size = max(1, chunks.chunk_size_for(target, position) // size)
+    return chunks.fold(
+        target, position, visit, zeros_like(jnp.zeros((size, size))), chunk_size
+    ).high
+
+
+@partial(jax.jit, static_argnames=("bounds",))
+def _weights(
+    target: Posterior, position: trees.PyTree, whitening: jax.Array, bounds: LinearBounds
+) -> jax.Array:
+    """c_i = (the most that gap_i can curve) a_i^2, where a_i is the largest change of z_i over a
+    step of length one.
+    """
+
+    def one(example: trees.PyTree) -> jax.Array:
+        rows = slopes_of(bounds, position, example) @ whitening.T
+        square = jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]
+        return curvatures(bounds, bounds.predictor(position, example), example)[1] * square
+
+    def visit(
+        found: jax.Array, rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> jax.Array:
+        new = jax.vmap(one)(rows)
+        return new if is_new is None else jax.lax.dynamic_update_slice_in_dim(found, new, start, 0)
+
+    chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
+    return chunks.fold(target, position, visit, jnp.zeros(target.num_examples), chunk_size)

@@ -1,0 +1,175 @@
+"""An exact test that looks at a few examples: generalised TunaMH, with scalable MH where less than
+one example is expected.
+
+| symbol | here |
+|---|---|
+| U_i = T_i + R_i | an example's energy: its Taylor polynomial, and the remainder |
+| D_i = R_i(theta*) - R_i(theta) | `remainder_differences` |
+| \\|D_i\\| <= c_i M, C = sum c_i | the bound; c_i from the data, M symmetric in the positions |
+| kappa | how many times more examples than needed at least: more of them, less noise |
+
+Each example i is met s_i ~ Poisson(phi_i) times, phi_i(theta, theta*) = kappa c_i M + min(0, D_i),
+and
+
+    log a = rho + [log prior + T](theta*) - [log prior + T](theta) + sum_i s_i log(phi_i(theta*,
+    theta) / phi_i(theta, theta*)).
+
+phi_i(theta, theta*) + R_i(theta) is symmetric, so the flux is, whatever the s_i: exact. The
+examples come as the arrivals of a Poisson process of rate kappa C M, each i with probability c_i /
+C, and an arrival counts with probability phi_i / (kappa c_i M). Arrivals are looked at a block at a
+time, as many blocks as it takes.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._alias_table import AliasTable
+from amagold.acceptance._arrivals import (
+    ROUNDING,
+    Arrivals,
+    Count,
+    conclude,
+    count_arrivals,
+    draw_test,
+)
+from amagold.acceptance._remainders import differences_and_rounding
+from amagold.core import trees
+from amagold.mode._reference import Reference
+from amagold.target import Posterior, Target, with_data
+from amagold.target._linear_bounds import LinearBounds
+
+
+class TunaMemory(NamedTuple):
+    """What is remembered of a position."""
+
+    position: trees.PyTree
+    # L^T (theta - reference) with H = L L^T: its length is the distance in the norm of H
+    whitened: jax.Array
+    energy: jax.Array  # -log prior + T(theta), without the constant
+
+
+@trees.record(static=("order", "block_size", "bounds", "is_scalar"))
+class TunaTest:
+    """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
+
+    label = "exact"
+    uses_work = True
+    is_count_fixed = False  # how many examples a test looks at is in its decision
+
+    order: int
+    block_size: int
+    bounds: LinearBounds
+    is_scalar: bool  # whether an example's predictor is one number, whose bounds are tighter
+    reference: Reference
+    whitening: jax.Array  # L^T
+    weights: jax.Array  # c_i
+    total: jax.Array  # C
+    largest: jax.Array  # of the a_i
+    table: AliasTable
+    spread: jax.Array  # kappa = max(1, spread C M)
+    noise: jax.Array  # the variance that the draws of examples bring to log a
+    # examples that a test of a posterior near its Laplace approximation looks at
+    typical: jax.Array
+    most: jax.Array  # arrivals above which all data are looked at instead
+
+    def draw(self, key: jax.Array) -> Any:
+        return draw_test(key)
+
+    def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
+        away = self.reference.away(position)
+        energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(
+            position
+        )
+        return TunaMemory(position, self.whitening @ away, energy)
+
+    def energy(self, memory: TunaMemory) -> tuple[()]:
+        return ()
+
+    def decide(
+        self,
+        target: Target,
+        draws: Any,
+        memory: TunaMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
+    ) -> Decision:
+        posterior = _with_data(target)
+        log_uniform, arrivals_key = draws
+        there = self.remember(target, proposed)
+        size = self._magnitude(memory, there)
+        needed = self.total * size  # C M
+        is_rare = needed < 1.0
+        kappa = jnp.where(is_rare, 1.0, jnp.maximum(1.0, self.spread * needed))
+        rate = kappa * needed
+        # the rate is symmetric in the two positions, so both ways choose the same test
+        scans = ~(rate < self.most)
+        rate = jnp.where(scans, 0.0, rate)
+
+        def look(count: Count, arrivals: Arrivals) -> Count:
+            return self._look(
+                posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals
+            )
+
+        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
+        return conclude(posterior, log_uniform, memory, there, work, scans, count)
+
+    def num_examples(self, target: Target) -> int:
+        return self.block_size
+
+    def _magnitude(self, here: TunaMemory, there: TunaMemory) -> jax.Array:
+        distance, reach, other = (
+            jnp.linalg.norm(v)
+            for v in (here.whitened - there.whitened, here.whitened, there.whitened)
+        )
+        return self.bounds.magnitude(
+            self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar
+        )
+
+    def _look(
+        self,
+        target: Posterior,
+        position: trees.PyTree,
+        proposed: trees.PyTree,
+        size: jax.Array,
+        kappa: jax.Array,
+        rate: jax.Array,
+        is_rare: jax.Array,
+        count: Count,
+        arrivals: Arrivals,
+    ) -> Count:
+        times = count.time + jnp.cumsum(arrivals.gaps)
+        counts = times < rate
+        examples = self.table.pick(arrivals.slots, arrivals.uniforms)
+        rows = jax.tree.map(
+            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
+        )
+        differences, rounding = differences_and_rounding(
+            self.bounds, self.reference, self.order, position, proposed, rows
+        )
+        bounds = self.weights.at[examples].get(mode="promise_in_bounds") * size
+        # q_i = D_i / (c_i M); where the bound is zero so is the difference
+        shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
+        is_broken = counts & ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bounds + rounding)
+        shares = jnp.clip(shares, -1.0, 1.0)
+        down, up = jnp.minimum(shares, 0.0) / kappa, jnp.minimum(-shares, 0.0) / kappa
+        # kept with probability phi_i(theta, theta*) / (kappa c_i M) = 1 + min(0, q_i) / kappa
+        is_kept = counts & (arrivals.keeps < 1.0 + down)
+        tuna = jnp.where(is_kept, jnp.log1p(up) - jnp.log1p(jnp.where(is_kept, down, 0.0)), 0.0)
+        # scalable MH: an event with probability max(0, q_i) rejects
+        scalable = jnp.where(counts & (arrivals.keeps < jnp.maximum(shares, 0.0)), -jnp.inf, 0.0)
+        found = jnp.where(is_rare, scalable, tuna).sum()
+        broken = jnp.where(is_broken, examples, -1).max()
+        return Count(
+            times[-1],
+            count.log_ratio + found,
+            count.num_examples + counts.sum(),
+            jnp.maximum(count.broken_bound, broken),
+            count.num_blocks + 1,
+        )
+
+
+def _with_data(target: Target) -> Posterior:
+    return with_data(target, "acceptance.tuna", "use acceptance.full()")

@@ -1,0 +1,183 @@
+"""What the exact test on a few examples must know beforehand: the reference, every example's bound,
+and a table to draw them from.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._bounds_agreement import check_agreement
+from amagold.acceptance._predictor_norms import norms_and_scales
+from amagold.acceptance._remainders import remainder_differences
+from amagold.acceptance._tuna import TunaTest
+from amagold.core import checks, trees
+from amagold.core.compiling import ONCE, jit
+from amagold.mode._derivatives import whole_hessian
+from amagold.mode._reference import Reference, reference_of
+from amagold.target import Posterior, Target, with_data
+from amagold.target._linear_bounds import LinearBounds
+
+NUM_PAIRS, NUM_ROWS = 64, 256  # that the typical share of the bounds is measured from
+
+
+@dataclass(frozen=True)
+class Tuna:
+    """An exact test on a few examples, before it knows its target."""
+
+    order: int
+    center: Any
+    block_size: int
+    noise: float
+    bounds: LinearBounds | None
+    most: float | None
+
+    def bind(self, target: Target, reference: Reference | None = None) -> TunaTest:
+        """The test for a target: passes over the data for the reference, unless the gradient has
+        one, and for the bounds.
+        """
+        target = with_data(target, "acceptance.tuna", "use acceptance.full()")
+        bounds = self.bounds or target.bounds
+        if bounds is None:
+            raise ValueError(
+                "bounds must be known for acceptance.tuna, but the target has none; give "
+                "Posterior(..., bounds=amagold.LinearBounds(...)), "
+                "use one of amagold.models, or acceptance.full()"
+            )
+        if math.isinf(bounds.derivatives[self.order]):
+            raise ValueError(
+                f"order must be another than {self.order} for this target, whose derivative "
+                f"{self.order + 1} has no bound; use order=2"
+            )
+        if reference is None or reference.hessian is None or self.center is not None:
+            reference = reference_of(
+                target,
+                reference.position
+                if self.center is None and reference is not None
+                else self.center,
+                2,
+            )
+        check_agreement(target, bounds, reference.position)
+        try:
+            factor = np.linalg.cholesky(
+                whole_hessian(target, reference.position, reference.hessian)
+            )
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "center must be a mode for acceptance.tuna, but the energy does not curve upwards "
+                "there; give another"
+            ) from None
+        whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
+        norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
+        norms = np.asarray(norms)
+        # c_i = scale_i a_i^(order + 1)
+        weights = np.power(norms, self.order + 1, dtype=np.float64)
+        weights *= np.asarray(scales)
+        test = TunaTest(
+            order=self.order,
+            block_size=self.block_size,
+            bounds=bounds,
+            is_scalar=bounds.is_scalar(reference.position, target.example),
+            reference=reference,
+            whitening=jnp.asarray(factor.T, jnp.float32),
+            weights=jnp.asarray(weights.astype(np.float32)),
+            total=jnp.float32(np.sum(weights)),
+            largest=jnp.float32(np.max(norms)),
+            # an example that the bound says cannot matter is never drawn, but its slot must exist
+            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny, out=weights)),
+            spread=jnp.float32(0.0),
+            noise=jnp.float32(self.noise),
+            typical=jnp.float32(0.0),
+            most=jnp.float32(target.num_examples if self.most is None else self.most),
+        )
+        # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
+        # has variance v
+        share, needed = (
+            np.asarray(found, np.float32) for found in _typical(target, test, whitening)
+        )
+        spread = share / np.float32(self.noise)
+        # kappa C M, or all data
+        typical = np.mean(np.minimum(np.maximum(1.0, spread * needed) * needed, float(test.most)))
+        return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
+
+
+def tuna(
+    order: int = 2,
+    center: trees.PyTree = None,
+    *,
+    block_size: int = 32,
+    noise: float = 0.05,
+    bounds: LinearBounds | None = None,
+    most: float | None = None,
+) -> Tuna:
+    """The exact test on a few examples (generalised TunaMH); it needs a target that knows its
+    bounds.
+
+    Args:
+      order: of the Taylor polynomials about the reference, 0, 1 or 2; the count per test falls with
+        it.
+      center: the reference position, fixed for good. None takes that of the gradient's control
+        variates, or the mode.
+      block_size: arrivals looked at together; a test that needs more takes more blocks.
+      noise: the variance that the draws of examples may bring to log a.
+      bounds: instead of the target's own.
+      most: examples above which a test looks at all data instead; None is their number.
+    """
+    if order not in (0, 1, 2):
+        raise ValueError(f"order must be 0, 1 or 2, got {order!r}")
+    checks.whole_number(
+        "block_size",
+        block_size,
+        at_least=1,
+        remedy="give the arrivals looked at together; 32 is usual",
+    )
+    checks.number(
+        "noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little"
+    )
+    return Tuna(
+        int(order),
+        None if center is None else trees.as_position(center),
+        int(block_size),
+        float(noise),
+        bounds,
+        most,
+    )
+
+
+@jit(ONCE)
+def _typical(
+    target: Posterior, test: TunaTest, whitening: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the
+    Laplace approximation, and the C M.
+    """
+    like = test.reference.position
+
+    def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        place_key, turn_key, row_key = jax.random.split(key, 3)
+        size = trees.size(like)
+        here = jax.random.normal(place_key, (size,))
+        there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
+        position, proposed = (
+            trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like)
+            for at in (here, there)
+        )
+        magnitude = test._magnitude(
+            test.remember(target, position), test.remember(target, proposed)
+        )
+        examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
+        rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
+        differences = remainder_differences(
+            test.bounds, test.reference, test.order, position, proposed, rows
+        )
+        bounds = test.weights[examples] * magnitude
+        shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
+        return jnp.mean(shares**2), test.total * magnitude
+
+    shares, needed = jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS))
+    return jnp.mean(shares), needed

@@ -1,0 +1,350 @@
+"""The warm-up: transitions that tune the sampler as they go, block by block, and can be stopped
+between any two blocks.
+"""
+
+import dataclasses
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as Spec
+
+from amagold.adaptation import _dual_averaging as step_size
+from amagold.adaptation import _moments as moments
+from amagold.adaptation._tunable import has_knob, knob, log_scale, number, prepare_mass, turn
+from amagold.adaptation._warmup import Warmup
+from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
+from amagold.batches._batch_plans import Iid
+from amagold.core import trees
+from amagold.core.compiling import OFTEN, jit
+from amagold.gradients import Minibatch
+from amagold.runner._chunked_run import (
+    BLOCK_BYTES,
+    CHAIN_AXES,
+    chain_keys_of,
+    chain_mesh,
+    most_transitions,
+    spread,
+    transition_keys,
+)
+from amagold.samplers import Info, Sampler, State
+
+# transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is
+# adapted
+FEWEST = 20
+CORRELATED = 256  # parameters, up to which correlations are collected
+LONGEST_DIRECTION = 4.0  # times a trajectory's length, that correlations may ask for
+MAX_STEPS_CHANGE = 8.0  # the number of steps is rechosen within this factor of the planned one
+TOLERATED_LENGTH = 0.25  # and only when the trajectory's length is off by more than this share
+
+
+class Trace(NamedTuple):
+    """How the warm-up went: a row for each transition, and a column for each chain where they
+    differ.
+    """
+
+    step_size: Any
+    acceptance_rate: Any  # a ratio that is not finite counts as 0
+    is_divergent: Any
+    num_steps: Any
+    mass_scale: Any  # det(M^-1)^(1 / 2d): what a step moves a typical parameter by
+    position: Any  # the draws, if they are kept
+
+
+class Progress(NamedTuple):
+    """Where a warm-up is: enough to go on from."""
+
+    done: int
+    sampler: Sampler
+    states: State
+    step: step_size.StepSize
+    moments: moments.Moments
+
+
+class Rules(NamedTuple):
+    """What is adapted, decided before the first transition."""
+
+    num_warmup: int
+    target_acceptance: float | None
+    mass: str | None
+    trajectory_length: float | None = None  # rechoose the number of steps to keep this length
+    longest_trajectory: float | None = None  # that tuning between blocks may come to
+    keep: bool = False
+    # where tuning is between blocks: in the first of them come in from far out by small steps
+    begins_short: bool = False
+    # tune between blocks, with the program that draws too: for a start that is nearly right
+    by_block: bool = False
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return make_schedule(
+            self.num_warmup,
+            adapts_step=self.target_acceptance is not None,
+            adapts_mass=self.mass is not None,
+        )
+
+
+def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
+    """The rules for a sampler that was given; raises where it has nothing to adapt."""
+    if warmup.target_acceptance is not None and not sampler.acceptance.uses_work:
+        raise ValueError(
+            f"target_acceptance needs a sampler with a test, got a {sampler.label} one that "
+            "accepts everything; leave it out or use an "
+            "exact sampler"
+        )
+    for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
+        if wanted is not None and (
+            not has_knob(sampler, name) or (name == "step_size" and number(sampler, name) is None)
+        ):
+            remedy = "leave it out of Warmup"
+            raise ValueError(
+                f"warmup cannot adapt the {name}: the sampler's proposal has no field {name!r} of "
+                f"one number; {remedy}"
+            )
+    if num_warmup < FEWEST:
+        return Rules(num_warmup, None, None, keep=warmup.keep)
+    return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
+
+
+def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
+    """The warm-up before its first transition."""
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], states.position)
+    if rules.mass is not None:
+        sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
+    # strong types, as they come back from a checkpoint: a Python number would compile another
+    # program
+    sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
+    start = number(sampler, "step_size") or 1.0
+    step = (
+        step_size.start_polish(start, NUM_BLOCKS)
+        if rules.by_block
+        else step_size.start_search(start)
+    )
+    return Progress(
+        0,
+        sampler,
+        states,
+        step,
+        moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)),
+    )
+
+
+def _strong(setting: Any) -> jax.Array:
+    """A setting with a type of its own; by way of NumPy, which knows no weak types and compiles
+    nothing.
+    """
+    return jax.device_put(
+        np.asarray(setting, np.float32 if isinstance(setting, (int, float)) else None)
+    )
+
+
+def _collected(rules: Rules, size: int) -> str | None:
+    """What moments are collected: of few parameters the correlations too, which say how long
+    trajectories must be.
+    """
+    return (
+        "dense"
+        if rules.mass is not None and rules.trajectory_length is not None and size <= CORRELATED
+        else rules.mass
+    )
+
+
+def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
+    """One block further, and how it went."""
+    stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
+    num_chains = jax.tree.leaves(at.states.position)[0].shape[0]
+    one = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position
+    )
+    mesh = chain_mesh(num_chains)
+    most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
+    count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
+    wanted = np.float32(rules.target_acceptance or 0.0)
+    asked: Any = jax.device_put(
+        (np.uint32(at.done), np.int32(stage.step_size), np.bool_(stage.collects), wanted)
+    )
+    tuning = Tuning(at.step, at.moments, *asked)
+    (chain_keys, states), (sampler, tuning) = spread(
+        mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning)
+    )
+    form = Form(
+        count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep
+    )
+    states, tuning, used, by_chain = _run_block(sampler, tuning, chain_keys, states, form, mesh)
+    at = Progress(at.done + count, at.sampler, states, tuning.step, tuning.moments)
+    rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
+    num_steps = np.full(count, at.sampler.num_steps, np.int32)
+    trace = Trace(
+        np.asarray(used),
+        rates,
+        divergent,
+        num_steps,
+        np.full(count, mass_scale_of(at.sampler), np.float32),
+        positions,
+    )
+    return (_end_stage(at, stage, rules) if at.done == stage.stop else at), trace
+
+
+def mass_scale_of(sampler: Sampler) -> float:
+    return math.exp(log_scale(knob(sampler, "mass"))) if has_knob(sampler, "mass") else 1.0
+
+
+def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
+    """What was learnt in a stage takes effect for the next one; after the last, everything is
+    frozen.
+    """
+    sampler, collected = at.sampler, at.moments
+    if rules.target_acceptance is not None:
+        sampler = turn(sampler, step_size=jax.device_put(np.exp(np.asarray(at.step.log_average))))
+    if stage.collects:
+        earlier = knob(sampler, "mass")
+        mass = moments.estimate_mass(collected, earlier)
+        sampler = turn(sampler, mass=mass)
+        if rules.target_acceptance is not None:
+            # a step keeps the distance that it moves a typical parameter by
+            kept = float(knob(sampler, "step_size")) * math.exp(
+                log_scale(earlier) - log_scale(mass)
+            )
+            sampler = turn(sampler, step_size=jax.device_put(np.float32(kept)))
+        # once, after the last estimate: every number of steps is a program to compile
+        if not any(later.collects for later in rules.stages if later.start >= stage.stop):
+            longest = moments.longest_direction(collected) if rules.mass == "diagonal" else 1.0
+            sampler = _rechoose_num_steps(sampler, rules, longest)
+        collected = moments.no_moments(
+            _collected(rules, collected.mean.shape[0]), collected.mean.shape[0]
+        )
+    if at.done == rules.num_warmup or rules.target_acceptance is None:
+        return at._replace(sampler=sampler, moments=collected)
+    following = next(later for later in rules.stages if later.start == stage.stop)
+    here, step = knob(sampler, "step_size"), at.step
+    if following.step_size == step_size.POLISH:
+        step = step_size.start_polish(here, following.stop - following.start)
+    elif stage.collects:  # another mass is another problem; without one the search just goes on
+        step = step_size.start_search(here)
+    return at._replace(sampler=sampler, step=step, moments=collected)
+
+
+def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampler:
+    """T = tau / epsilon, where the plan gave a length and the batches allow any number of steps.
+
+    A trajectory as long as one parameter is wide is too short for a direction that is `longest`
+    times as wide.
+    """
+    if rules.trajectory_length is None or (
+        isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)
+    ):
+        return sampler
+    step = float(knob(sampler, "step_size"))
+    length = rules.trajectory_length * min(longest, LONGEST_DIRECTION)
+    if abs(sampler.num_steps * step / length - 1.0) <= TOLERATED_LENGTH:
+        return sampler
+    low, high = max(1.0, sampler.num_steps / MAX_STEPS_CHANGE), sampler.num_steps * MAX_STEPS_CHANGE
+    num_steps = round(min(max(length / step, low), high))
+    return dataclasses.replace(sampler, num_steps=num_steps)
+
+
+class Tuning(NamedTuple):
+    """What all chains share in a block: what is learnt, and what the stage asks for."""
+
+    step: step_size.StepSize
+    moments: moments.Moments
+    first: jax.Array  # number of the block's first transition
+    stage: jax.Array
+    collects: jax.Array
+    wanted: jax.Array  # acceptance
+
+
+class Form(NamedTuple):
+    """What a block's program depends on, beside shapes."""
+
+    num_transitions: int
+    late: bool
+    adapts: bool
+    keep: bool
+
+
+@jit(OFTEN, "form", "mesh")
+def _run_block(
+    sampler: Sampler,
+    tuning: Tuning,
+    chain_keys: jax.Array,
+    states: State,
+    form: Form,
+    mesh: Mesh | None,
+) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
+    if mesh is None:
+        return _block(sampler, tuning, chain_keys, states, form, None)
+    chain, shared = Spec("chain"), Spec()
+    split = jax.shard_map(
+        partial(_block, form=form, axis_name="chain"),
+        mesh=mesh,
+        in_specs=(shared, shared, chain, chain),
+        out_specs=(chain, shared, shared, Spec(None, "chain")),
+        check_vma=False,
+    )
+    return split(sampler, tuning, chain_keys, states)
+
+
+def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
+    """The acceptance that the step size is adapted by.
+
+    No step is small enough to stay inside a wall's domain from next to it, so a proposal outside
+    counts as 1 - 2 (1 - wanted): up to half of them may be.
+    """
+    if sampler.target.domain is None:
+        return info.acceptance_rate
+    is_outside = (info.log_ratio == -jnp.inf) & ~info.is_divergent
+    return jnp.where(is_outside, jnp.maximum(1.0 - 2.0 * (1.0 - wanted), 0.0), info.acceptance_rate)
+
+
+def _block(
+    sampler: Sampler,
+    tuning: Tuning,
+    chain_keys: jax.Array,
+    states: State,
+    form: Form,
+    axis_name: str | None,
+) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
+    """The states and the tuning after the block; of each transition its step size, and by chain
+    acceptance, divergence and draws.
+    """
+    one = jax.tree.map(lambda leaf: leaf[0], states.position)
+    draw = jax.vmap(partial(sampler.draw, position=one, late=form.late), out_axes=CHAIN_AXES)
+    keys = transition_keys(chain_keys, tuning.first, form.num_transitions)
+    # in bulk where the block's randomness is small, else a transition at a time
+    in_bulk = trees.num_bytes(jax.eval_shape(jax.vmap(draw), keys)) <= BLOCK_BYTES
+
+    def over_chains(values: jax.Array) -> jax.Array:
+        return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+    def transition(
+        carry: tuple[State, Tuning], drawn: Any
+    ) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
+        states, tuning = carry
+        used = jnp.exp(tuning.step.log_step)
+        now = turn(sampler, step_size=used) if form.adapts else sampler
+        states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(
+            states, drawn if in_bulk else draw(drawn)
+        )
+        if form.adapts:
+            rates = _rates(sampler, info, tuning.wanted)
+            rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
+            rate = rate.astype(jnp.float32)
+            tuning = tuning._replace(
+                step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted)
+            )
+        tuning = tuning._replace(
+            moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name)
+        )
+        return (states, tuning), (
+            used,
+            (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()),
+        )
+
+    drawn = jax.vmap(draw)(keys) if in_bulk else keys
+    (states, tuning), (used, by_chain) = jax.lax.scan(transition, (states, tuning), drawn)
+    return states, tuning, used, by_chain

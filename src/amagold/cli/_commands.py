@@ -1,0 +1,63 @@
+"""Every command, its options, and the module whose `run(**options)` does the work. Add a command by
+adding a row.
+"""
+
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """Arguments for argparse's add_argument."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+class Command(NamedTuple):
+    """One word of the command line."""
+
+    name: str
+    summary: str
+    module: str
+    options: tuple[Option, ...]
+
+
+COMMANDS = (
+    Command(
+        "resume",
+        "Go on with a stored run where it stopped.",
+        "amagold.cli._resume_command",
+        (
+            Option(
+                ("path",),
+                {"metavar": "RUN", "help": "the folder that amagold.sample(..., store=RUN) made"},
+            ),
+            Option(
+                ("--target",),
+                {
+                    "metavar": "MODULE:NAME",
+                    "help": "what the run was begun with; runs of this library's own models need "
+                    "none",
+                },
+            ),
+            Option(
+                ("--max-time",),
+                {"type": float, "metavar": "SECONDS", "help": "stop after this time"},
+            ),
+        ),
+    ),
+    Command(
+        "report",
+        "Print what a stored run found and how it went.",
+        "amagold.cli._report_command",
+        (
+            Option(
+                ("path",),
+                {"metavar": "RUN", "help": "the folder of the run; it may still be going on"},
+            ),
+            Option(
+                ("--picture",),
+                {"metavar": "FILE", "help": "also draw the run at a glance into this PNG file"},
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""`amagold report RUN`: what a stored run found, and how it went."""
+
+from pathlib import Path
+
+from amagold.core.printable import printable
+from amagold.report._result_files import write_picture
+from amagold.store._files import as_path
+
+
+def run(path: str, picture: str | None = None) -> None:
+    """Print the plan, the warnings and the summary of a run; also of one that is still going on.
+
+    Args:
+      path: the folder of the run.
+      picture: a PNG file to write the run at a glance to, or None.
+    """
+    from amagold.sampling._load import load
+
+    if picture is not None:
+        check_picture(picture)
+    found = load(path)
+    print(printable(f"{found.plan}\n\n{found}"))
+    if found.posterior.sizes["draw"]:
+        print(printable(f"\n{found.summary().to_string()}"))
+    if picture is not None:
+        write_picture(Path(picture), found.plot())
+        print(printable(f"\nWritten to {picture}"))
+
+
+def check_picture(picture: str) -> None:
+    """Raise before the work begins when there would be no place for the picture."""
+    path = as_path("picture", picture, "a file that ends in .png")
+    if path.suffix != ".png":
+        raise ValueError(f"picture must be a file that ends in .png, got {picture!r}")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(
+            f"picture must lie in a folder that exists, but {str(folder)!r} does not; make it first"
+        )

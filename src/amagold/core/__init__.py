@@ -1,0 +1,1 @@
+"""What every room stands on: trees, random numbers, arrays, devices, sentences for bad input."""

@@ -1,0 +1,112 @@
+"""Log likelihoods in float64, for energies whose float32 values round by more than is promised of
+their sum.
+
+A sum in float64 cannot mend terms that were rounded before: with values of some hundreds, ten
+million of them are off by 0.01. How much a likelihood rounds is measured, because its inner values
+are not seen from outside.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_to, zero
+from amagold.target import Posterior
+
+PROMISE = 1e-3  # what an energy difference may be off by
+
+
+def in_double(is_wide: bool) -> AbstractContextManager[Any]:
+    """Float64 switched on, or all as it is: who has it switched on everywhere keeps it."""
+    return jax.enable_x64(True) if is_wide else nullcontext()
+
+
+def widen(tree: trees.PyTree) -> trees.PyTree:
+    """Every floating-point array in float64, where that is switched on."""
+    return jax.tree.map(
+        lambda leaf: (
+            leaf.astype(jnp.float64)
+            if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+            else leaf
+        ),
+        tree,
+    )
+
+
+def wide_log_likelihoods(
+    target: Posterior, position: trees.PyTree, rows: trees.PyTree
+) -> jax.Array:
+    """One log likelihood for each of the rows, in float64 from the float32 numbers as they are."""
+    with jax.enable_x64(True):
+        return target.log_likelihoods(widen(position), widen(rows)).astype(jnp.float64)
+
+
+def can_widen(target: Posterior, position: trees.PyTree) -> bool:
+    """Whether the user's functions take float64: some fix their types, and are then evaluated in
+    float32 as they are.
+
+    So are those that read from outside: JAX keeps a NumPy array in the type that it first saw it
+    in.
+    """
+    if any(getattr(part, "reading", None) for part in (target.log_likelihood, target.log_prior)):
+        return False
+    try:
+        with jax.enable_x64(True):
+            rows = jax.tree.map(lambda leaf: leaf[:1], target.data)
+            jax.eval_shape(lambda at, rows: wide_log_likelihoods(target, at, rows), position, rows)
+            jax.eval_shape(lambda at: target.log_prior(widen(at)), position)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def rounding_of(target: Posterior, position: trees.PyTree) -> float:
+    """What float32 values may round a difference of two energies by, near a position: one pass over
+    the data.
+
+    The error of one difference of the kind that a test meets, and two standard deviations of what
+    it is for others.
+    """
+    found, spread = _error_and_spread(target, position)
+    return abs(float(found)) + 2.0 * float(spread)
+
+
+def needs_double(target: Posterior, position: trees.PyTree) -> bool:
+    """Whether float32 values would break the promise, and float64 ones keep it."""
+    return can_widen(target, position) and not rounding_of(target, position) <= PROMISE
+
+
+@jit(ONCE)
+def _error_and_spread(target: Posterior, position: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+    # to either side of the position, as far as the posterior is wide: 1 / sqrt(N E[g^2]) for a
+    # gradient g of one example
+    flat = trees.flatten(position)
+    some = jax.tree.map(lambda leaf: leaf[:: max(1, target.num_examples // 1024)], target.data)
+    slopes = jax.vmap(lambda row: trees.flatten(jax.grad(target.log_likelihood)(position, row)))(
+        some
+    )
+    squares = target.num_examples * jnp.mean(slopes**2, axis=0)
+    away = jnp.cos(jnp.arange(flat.shape[0])) * jnp.where(squares > 0, jax.lax.rsqrt(squares), 0.0)
+    # not as far to both sides: what rounds alike there would cancel
+    a, b = (trees.unflatten_like(flat + length * away, position) for length in (1.0, -2.0))
+
+    def visit(
+        total: tuple[Wide, Wide], rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> tuple[Wide, Wide]:
+        narrow = target.log_likelihoods(b, rows) - target.log_likelihoods(a, rows)
+        wide = [wide_log_likelihoods(target, at, rows) for at in (b, a)]
+        with jax.enable_x64(True):
+            errors = narrow.astype(jnp.float64) - (wide[0] - wide[1])
+            errors = errors if is_new is None else jnp.where(is_new, errors, 0.0)
+            return add_to(total[0], errors), add_to(total[1], errors**2)
+
+    error, total = chunks.fold(
+        target, position, visit, (zero(), zero()), chunks.chunk_size_for(target, position) // 4 + 1
+    )
+    # roundings of the examples are independent, or nearly
+    return error.high, jnp.sqrt(total.high)

@@ -1,0 +1,84 @@
+"""The gradient from a few examples, scaled up to all of them."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from amagold.batches import Plan, plan_by_name
+from amagold.batches._batch_plans import External
+from amagold.core import checks, trees
+from amagold.target import Posterior, Target, with_data
+
+
+@trees.record(static=("batch_size", "plan"))
+class Minibatch:
+    """grad U~(theta) = -grad log prior - (N / B) sum over the batch of grad log likelihood_i."""
+
+    batch_size: int
+    plan: Plan
+
+    @property
+    def keeps_exactness(self) -> bool:
+        return self.plan.is_reversal_invariant
+
+    @property
+    def is_external(self) -> bool:
+        return isinstance(self.plan, External)
+
+    def check(self, target: Target, num_steps: int) -> None:
+        target = _with_data(target)
+        if self.batch_size > target.num_examples:
+            raise ValueError(
+                f"batch_size must be between 1 and the {target.num_examples} examples, got "
+                f"{self.batch_size}; "
+                "lower it, or use gradients.full()"
+            )
+        self.plan.check(num_steps, self.batch_size, target.num_examples)
+
+    draw_noise = None
+
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
+        return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
+
+    def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
+        return jax.tree.map(
+            lambda leaf: leaf.at[draws].get(mode="promise_in_bounds"), _with_data(target).data
+        )
+
+    def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
+        """An outside loader's T batches, reversed when the fair coin says so."""
+        return jax.tree.map(lambda leaf: jnp.where(coin, leaf[::-1], leaf), batches)
+
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: trees.PyTree, noise: Any
+    ) -> trees.PyTree:
+        posterior = _with_data(target)
+        scale = posterior.num_examples / self.batch_size
+
+        def energy(at: trees.PyTree) -> jax.Array:
+            return -posterior.log_prior(at) - scale * posterior.log_likelihoods(at, rows).sum()
+
+        return jax.grad(energy)(position)
+
+    def num_examples(self, target: Target) -> int:
+        return self.batch_size
+
+
+def minibatch(batch_size: int, plan: str | Any = "iid") -> Minibatch:
+    """The gradient from `batch_size` examples a step.
+
+    Args:
+      batch_size: examples per step.
+      plan: "iid", "epoch" (a fresh shuffle per trajectory), "palindrome" (there and back),
+        "external" (an outside loader's batches, reversed by a fair coin), or an object like those
+        in `amagold.batches`.
+    """
+    checks.whole_number(
+        "batch_size", batch_size, at_least=1, remedy="give the number of examples per gradient"
+    )
+    return Minibatch(int(batch_size), plan_by_name(plan))
+
+
+def _with_data(target: Target) -> Posterior:
+    return with_data(target, "batch_size", "use gradients.full() or .noisy()")

@@ -1,0 +1,49 @@
+"""The exact gradient plus normal noise: the paper's stand-in for minibatches on targets without
+data.
+"""
+
+from typing import Any
+
+import jax
+
+from amagold.core import checks, trees
+from amagold.core.randomness import normal_like
+from amagold.gradients._full_gradient import Full, energy_gradient
+from amagold.target import Target
+
+
+@trees.record()
+class Noisy:
+    """grad U~(theta) = grad U(theta) + N(0, scale^2 I)."""
+
+    scale: jax.Array | float
+
+    @property
+    def keeps_exactness(self) -> bool:
+        return True
+
+    def check(self, target: Target, num_steps: int) -> None:
+        pass
+
+    draw_noise = staticmethod(normal_like)
+
+    def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
+        return ()
+
+    def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
+        return ()
+
+    def estimate(
+        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
+    ) -> trees.PyTree:
+        gradient = energy_gradient(target, position)
+        return jax.tree.map(lambda exact, error: exact + self.scale * error, gradient, noise)
+
+    def num_examples(self, target: Target) -> int:
+        return Full().num_examples(target)
+
+
+def noisy(scale: float) -> Noisy:
+    """The exact gradient plus N(0, scale^2 I), drawn afresh at every step."""
+    checks.number("scale", scale, at_least=0.0, remedy="give the standard deviation of the noise")
+    return Noisy(scale)

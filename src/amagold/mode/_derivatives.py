@@ -1,0 +1,94 @@
+"""The energy of all data and its first two derivatives at a position, in one pass."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core import trees
+from amagold.core.compiling import OFTEN, ONCE, jit
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
+from amagold.target import Posterior
+
+CACHE_BYTES = 2**20  # of second derivatives on the way: what the processor's cache holds
+
+
+class Derivatives(NamedTuple):
+    """Of sum_i U_i, U_i = -log likelihood of example i, over the flattened position; sums over
+    chunks are accumulated in float64.
+    """
+
+    energy: Wide
+    gradient: jax.Array
+    hessian: jax.Array | None
+
+
+@jit(OFTEN, "order")
+def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Derivatives:
+    """The derivatives up to the order, 1 or 2."""
+    flat = trees.flatten(position)
+
+    def energy(
+        at: jax.Array, rows: trees.PyTree, is_new: jax.Array | None
+    ) -> tuple[jax.Array, jax.Array]:
+        values = -target.log_likelihoods(trees.unflatten_like(at, position), rows)
+        values = values if is_new is None else jnp.where(is_new, values, 0.0)
+        return values.sum(), values
+
+    def visit(
+        carry: tuple[Wide, Wide, Any], rows: trees.PyTree, start: Any, is_new: jax.Array | None
+    ) -> tuple[Wide, Wide, Any]:
+        slope = jax.grad(energy, has_aux=True)
+        gradient, values = slope(flat, rows, is_new)
+        hessian = jax.jacfwd(lambda at: slope(at, rows, is_new)[0])(flat) if order == 2 else None
+        square = None if hessian is None else add_each(carry[2], hessian)
+        return add_to(carry[0], values), add_each(carry[1], gradient), square
+
+    nothing = zeros_like(jnp.zeros((flat.shape[0], flat.shape[0]))) if order == 2 else None
+    chunk_size = None
+    if order == 2:
+        # every parameter has its own tangent, and all of them at once should stay in the cache
+        most = chunks.chunk_size_for(target, position)
+        chunk_size = max(
+            1, min(most // flat.shape[0], max(256, CACHE_BYTES // (4 * flat.shape[0])))
+        )
+    total, gradient, hessian = chunks.fold(
+        target, position, visit, (zero(), zeros_like(flat), nothing), chunk_size
+    )
+    return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
+
+
+@jit(ONCE)
+def density_derivatives(
+    log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
+) -> Derivatives:
+    """The same of -log density, computed whole; the function is a record, whose numbers are
+    traced.
+    """
+
+    def energy(at: jax.Array) -> jax.Array:
+        return -log_density(trees.unflatten_like(at, position))
+
+    flat = trees.flatten(position)
+    return Derivatives(
+        add_to(zero(), energy(flat)[None]), jax.grad(energy)(flat), jax.hessian(energy)(flat)
+    )
+
+
+def prior_derivatives(
+    log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
+) -> Derivatives:
+    """The same of -log prior."""
+    return density_derivatives(log_prior, position)
+
+
+def whole_hessian(
+    target: Posterior, position: trees.PyTree, of_data: jax.Array | None
+) -> np.ndarray:
+    """The Hessian of the whole energy in float64, given that of all data."""
+    return np.asarray(of_data, np.float64) + np.asarray(
+        prior_derivatives(target.log_prior, position).hessian, np.float64
+    )

@@ -1,0 +1,259 @@
+"""Newton's method with absolute eigenvalues: downhill from anywhere, also where the energy curves
+down.
+
+    step = -|H|^-1 g,    |H| = V |Lambda| V^T
+
+Near a mode that is Newton's own step. Near a saddle or where a noise scale is far off, the absolute
+values turn uphill directions around (saddle-free Newton, Dauphin et al., 2014), where a plain
+Newton step would climb or not exist.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from amagold.core import trees
+from amagold.mode._derivatives import (
+    Derivatives,
+    density_derivatives,
+    derivatives_at,
+    prior_derivatives,
+)
+from amagold.target import Posterior, Target
+
+MAX_ITERATIONS = 60
+MAX_HALVINGS = 12
+MAX_DOUBLINGS = 4  # of a step that was good: far from the mode the curvature may be much too large
+SUFFICIENT = 1e-4  # of the gain that the slope promises, a step must bring at least
+ROUNDING = 1e-6  # of an energy in float32 sums: a loss below this is none
+# where rounding stops the search, a decrement up to this many tolerances still counts as the mode
+STALLED = 100.0
+# of eigenvalues in units where the diagonal is one: what float32 sums can tell from zero
+FLAT = 1e-6
+FLOOR = 1e-8  # what an eigenvalue counts as at least, in the same units
+# per parameter: two standard deviations off, over-dispersed and yet in the bulk
+START_DECREMENT = 4.0
+LARGEST = 1e18  # beyond this a float32 square overflows
+
+
+class Point(NamedTuple):
+    """A position with the energy of all data there and its derivatives, the prior among them, in
+    float64.
+    """
+
+    position: trees.PyTree
+    energy: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    @property
+    def is_finite(self) -> bool:
+        found = (self.energy, self.gradient, self.hessian)
+        return all(
+            bool(np.all(np.isfinite(part)) and np.all(np.abs(part) < LARGEST)) for part in found
+        )
+
+
+class Curved(NamedTuple):
+    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = S V Lambda
+    V^T S.
+    """
+
+    scales: np.ndarray
+    eigenvalues: np.ndarray
+    directions: np.ndarray
+
+    @property
+    def is_upwards(self) -> bool:
+        """Whether no direction clearly curves down."""
+        return bool(self.eigenvalues.min() > -FLAT)
+
+    @property
+    def is_clearly_upwards(self) -> bool:
+        return bool(self.eigenvalues.min() > FLAT)
+
+    @property
+    def absolute(self) -> np.ndarray:
+        return np.maximum(np.abs(self.eigenvalues), FLOOR)
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """-|H|^-1 g."""
+        along = self.directions.T @ (gradient / self.scales)
+        return -(self.directions @ (along / self.absolute)) / self.scales
+
+    def downhill(self) -> np.ndarray:
+        """A step of length one along the direction that curves down most."""
+        return self.directions[:, 0] / np.sqrt(self.absolute[0]) / self.scales
+
+    @property
+    def log_determinant(self) -> float:
+        """log det |H|."""
+        return float(2.0 * np.sum(np.log(self.scales)) + np.sum(np.log(self.absolute)))
+
+    @property
+    def factor(self) -> np.ndarray:
+        """F with |H|^-1 = F F^T."""
+        return self.directions / np.sqrt(self.absolute) / self.scales[:, None]
+
+
+class Descent(NamedTuple):
+    """Where a search began to be near, and where it ended."""
+
+    # the first place within two standard deviations of a mode of its own curvature, or the end
+    near: Point
+    end: Point
+    is_converged: bool
+    num_iterations: int
+
+
+def descend(
+    target: Target,
+    start: trees.PyTree,
+    *,
+    weight: float = 1.0,
+    tolerance: float = 1e-4,
+    max_iterations: int = MAX_ITERATIONS,
+    known: Sequence[Point] = (),
+    longest: np.ndarray | None = None,
+) -> Descent:
+    """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for
+    each parameter.
+
+    Args:
+      target: an `amagold.Posterior` or `amagold.Density`, of few parameters.
+      start: where to begin.
+      weight: what an example counts as, for data that stand for more.
+      tolerance: in squared posterior standard deviations per parameter.
+      max_iterations: steps before giving up.
+      known: modes; a search that comes near one ends there.
+      longest: what a step may change each parameter by where the energy curves down; None is
+        anything.
+    """
+    here = point_at(target, start, weight)
+    near: Point | None = None
+    num_saddles = 0
+    iteration = 0
+    for iteration in range(1, max_iterations + 1):
+        if not here.is_finite:
+            return Descent(here, here, False, iteration)
+        curved = curved_at(here)
+        step = curved.step(here.gradient)
+        decrement = -float(here.gradient @ step)
+        if near is None and decrement <= START_DECREMENT * len(step):
+            near = here
+        is_close = decrement <= tolerance * len(step)
+        if is_close and curved.is_upwards:
+            return Descent(near or here, here, curved.is_clearly_upwards, iteration)
+        same = next((mode for mode in known if _is_about(mode, here)), None)
+        if same is not None:
+            return Descent(near or here, same, True, iteration)
+        if is_close:  # a saddle: leave it by the way that falls most
+            num_saddles += 1
+            if num_saddles > 3:
+                break
+            sides = [
+                point_at(target, moved(here.position, sign * curved.downhill()), weight)
+                for sign in (1.0, -1.0)
+            ]
+            here = min(sides, key=lambda side: side.energy if side.is_finite else np.inf)
+            continue
+        if longest is not None and not curved.is_clearly_upwards:
+            step = step * min(
+                1.0, float(np.min(longest / np.maximum(np.abs(step), np.finfo(np.float64).tiny)))
+            )
+        doubles = longest is None and not curved.is_clearly_upwards
+        there = _search_along(target, here, step, decrement, weight, doubles=doubles)
+        if there is None:
+            is_stalled = decrement <= STALLED * tolerance * len(step) and curved.is_clearly_upwards
+            return Descent(near or here, here, is_stalled, iteration)
+        if near is None:
+            near = _on_the_way(target, here, there, decrement, weight)
+        here = there
+    return Descent(near or here, here, False, iteration)
+
+
+def _is_about(mode: Point, here: Point) -> bool:
+    """Whether a point lies where the mode's Gaussian describes the energy."""
+    size = len(mode.gradient)
+    away = trees.known_numbers(here.position) - trees.known_numbers(mode.position)
+    predicted = 0.5 * float(away @ mode.hessian @ away)
+    return predicted <= 0.5 * size and abs(here.energy - mode.energy - predicted) <= 0.1 * size
+
+
+def _on_the_way(
+    target: Target, here: Point, there: Point, decrement: float, weight: float
+) -> Point | None:
+    """Where a step that jumps to a mode came within two standard deviations of it; None where it
+    does not come near.
+    """
+    size = len(there.gradient)
+    if -float(there.gradient @ curved_at(there).step(there.gradient)) > START_DECREMENT * size:
+        return None
+    # on a quadratic, 1 - t of the way is left after t of the step, and (1 - t)^2 of the decrement
+    length = 1.0 - np.sqrt(START_DECREMENT * size / decrement)
+    step = trees.known_numbers(there.position) - trees.known_numbers(here.position)
+    point = point_at(target, moved(here.position, length * step), weight)
+    return point if point.is_finite and point.energy <= here.energy else None
+
+
+def _search_along(
+    target: Target, here: Point, step: np.ndarray, decrement: float, weight: float, *, doubles: bool
+) -> Point | None:
+    """The first good point of the step halved again and again; where the curvature is not to be
+    trusted, doubled too.
+    """
+    for halving in range(MAX_HALVINGS):
+        length = 0.5**halving
+        there = point_at(target, moved(here.position, length * step), weight)
+        gain = here.energy - there.energy
+        if there.is_finite and gain >= SUFFICIENT * length * decrement - ROUNDING * abs(
+            here.energy
+        ):
+            break
+    else:
+        return None
+    for _ in range(MAX_DOUBLINGS if doubles and halving == 0 else 0):
+        length *= 2.0
+        farther = point_at(target, moved(here.position, length * step), weight)
+        if not farther.is_finite or farther.energy >= there.energy:
+            break
+        there = farther
+    return there
+
+
+def curved_at(point: Point) -> Curved:
+    """The eigenvalues of the Hessian at a point that is finite."""
+    # in units where the diagonal is one, so that parameters of very different scales do not spoil
+    # it
+    diagonal = np.abs(np.diag(point.hessian))
+    typical = np.median(diagonal[diagonal > 0.0]) if np.any(diagonal > 0.0) else 1.0
+    scales = np.sqrt(np.maximum(diagonal, 1e-12 * typical))
+    return Curved(scales, *np.linalg.eigh(point.hessian / np.outer(scales, scales)))
+
+
+def moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
+    # in NumPy, because every operation of JAX on its own is a program to compile
+    return jax.tree.map(
+        np.asarray, trees.unflatten_like(trees.known_numbers(position) + step, position)
+    )
+
+
+def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Point:
+    """The energy and its derivatives; infinite outside the domain."""
+    nothing = np.zeros(trees.size(position))
+    if not trees.is_finite(position) or not bool(target.is_inside(position)):
+        return Point(position, np.inf, nothing, np.diag(nothing))
+    if not isinstance(target, Posterior):
+        return Point(position, *_in_float64(density_derivatives(target.log_density, position)))
+    prior = _in_float64(prior_derivatives(target.log_prior, position))
+    data = _in_float64(derivatives_at(target, position, 2))
+    return Point(
+        position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True))
+    )
+
+
+def _in_float64(found: Derivatives) -> tuple[Any, Any, Any]:
+    energy = float(np.float64(found.energy.high) + np.float64(found.energy.low))
+    return energy, np.asarray(found.gradient, np.float64), np.asarray(found.hessian, np.float64)

@@ -1,0 +1,219 @@
+"""How many modes there are, as far as searches from places far apart can tell, and how much of the
+mass each may hold.
+
+One search finds one mode, and chains that start around it agree with each other whatever lies
+elsewhere. So searches begin at wide positions, modes that differ are kept apart, and places on the
+way that hold mass which no mode's Gaussian explains are remembered: chains start there too.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from amagold.core import trees
+from amagold.mode._curvature import MODEST
+from amagold.mode._mode_search import (
+    NEWTON_PARAMETERS,
+    Mode,
+    find_mode,
+    mode_from,
+    newton_descent,
+    standing_for_all,
+)
+from amagold.mode._newton import Descent, Point, curved_at, descend
+from amagold.mode._regions import Region, masses_of, region_at
+from amagold.mode._wide_positions import wide_positions
+from amagold.target import Posterior, Target
+
+NUM_SEARCHES, FEWEST_SEARCHES = 16, 5
+# examples times squared parameters times passes, after which no further search is begun
+WORK = 3 * 10**8
+MOST_EXAMPLES = 2**15  # that wide searches look at
+FEWEST_EXAMPLES = 2048
+TOLERANCE, MAX_ITERATIONS = 1e-3, 40
+# times the wide positions' spread: a longer step might leave the basin that it began in
+LONGEST = 0.5
+APART = 0.04  # squared distance per parameter, in posterior variances, from which on modes are two
+NEGLIGIBLE = 1e-3  # of the mass: what holds less gets no chain
+UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are too low
+# in log density, that a Gaussian may be too low by
+MARGIN, MARGIN_PER_PARAMETER = math.log(10.0), 0.25
+MOST_MODES = 8
+
+
+class Survey(NamedTuple):
+    """What searches from far apart found."""
+
+    mode: Mode  # the one with most mass
+    shares: list[float]  # of the mass that was found, by mode, the largest first
+    # where chains may start: modes and other places with mass, the most important first
+    regions: list[Region]
+    is_explained: bool  # whether the Gaussians at the modes account for the mass that was found
+    num_searches: int
+
+    @property
+    def has_one_region(self) -> bool:
+        """Whether one mode holds nearly all of the mass, as far as can be told."""
+        return (
+            self.mode.is_converged
+            and self.is_explained
+            and sum(share >= NEGLIGIBLE for share in self.shares) <= 1
+        )
+
+
+def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
+    """Search for modes from `init` and from wide positions, on some of the data where there are
+    many.
+
+    Beyond 256 parameters, and where the posterior is known to have one mode, there is one search.
+    """
+    size = trees.size(init)
+    if size > NEWTON_PARAMETERS:
+        return Survey(find_mode(target, init), [1.0], [], True, 1)
+    target.check(init)
+    first = newton_descent(target, init, 1e-4, 200)
+    if target.has_one_mode and first.is_converged:
+        return Survey(mode_from(first, init), [1.0], [region_at(first.end)], True, 1)
+    few, weight = _affordable(target, size)
+    descents = _search_widely(few, init, key, weight)
+    found = _different([each.end for each in descents if each.is_converged])
+    if few is not target:
+        # each mode of some of the data is near one of all of them, or none
+        polished = [descend(target, point.position, tolerance=1e-4) for point in found]
+        found = [each.end for each in polished if each.is_converged]
+    modes = [
+        region_at(point)
+        for point in _different([first.end] * first.is_converged + found)[:MOST_MODES]
+    ]
+    nearby = [] if few is not target else _nearby(descents)
+    if few is not target and modes:
+        # with so many examples each mode is as good as Gaussian
+        return _weighed(
+            mode_from(first, init), modes, [region.log_mass for region in modes], len(descents)
+        )
+    found_all = _weigh(target, mode_from(first, init), modes, nearby, key, len(descents))
+    if found_all.mode.is_converged and found_all.is_explained:
+        return found_all
+    # the Gaussians at the modes say little, so some chains start from where the user would have
+    around = [
+        _around(position)
+        for position in (init, *wide_positions(few, init, key, NUM_SEARCHES).positions[1::2])
+    ]
+    return found_all._replace(regions=_in_turn(found_all.regions, around))
+
+
+def _weigh(
+    target: Target,
+    mode: Mode,
+    modes: list[Region],
+    nearby: list[Region],
+    key: jax.Array,
+    num_searches: int,
+) -> Survey:
+    """The survey of these modes and places, each with its share of the mass."""
+    if not modes + nearby:
+        return Survey(mode, [], [], True, num_searches)
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
+    margin = MARGIN + MARGIN_PER_PARAMETER * len((modes + nearby)[0].center)
+    found = masses_of(target, modes + nearby, modes, margin, generator)
+    own, others = [mass.log_mass for mass in found[: len(modes)]], found[len(modes) :]
+    total = max(mass.log_mass for mass in found)
+    missed = max(mass.log_unexplained for mass in found)
+    is_explained = bool(modes and missed <= math.log(UNEXPLAINED) + max(own))
+    by_importance = sorted(
+        zip(nearby, others, strict=True), key=lambda pair: -pair[1].log_unexplained
+    )
+    places = [
+        region for region, mass in by_importance if mass.log_mass >= total + math.log(NEGLIGIBLE)
+    ]
+    weighed = _weighed(mode, modes, own, num_searches)
+    return weighed._replace(regions=_in_turn(weighed.regions, places), is_explained=is_explained)
+
+
+def _weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_searches: int) -> Survey:
+    """The survey of these modes alone, by the mass of each."""
+    if not modes:
+        return Survey(mode, [], [], True, num_searches)
+    by_mass = sorted(zip(modes, log_masses, strict=True), key=lambda pair: -pair[1])
+    shares = np.exp(np.array([log_mass - by_mass[0][1] for _, log_mass in by_mass]))
+    shares /= shares.sum()
+    weighty = [
+        region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE
+    ]
+    best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations)
+    return Survey(best, [float(share) for share in shares], weighty, True, num_searches)
+
+
+def _in_turn(modes: list[Region], places: list[Region]) -> list[Region]:
+    """Modes and other places one after the other, so that few chains see both."""
+    turns = max(len(modes), len(places))
+    return [
+        region
+        for turn in range(turns)
+        for group in (modes, places)
+        for region in group[turn : turn + 1]
+    ]
+
+
+def _affordable(target: Target, size: int) -> tuple[Target, float]:
+    """The target itself, or with some of its examples where searches over all would take long."""
+    if not isinstance(target, Posterior):
+        return target, 1.0
+    most = max(FEWEST_EXAMPLES, 10 * size, min(MOST_EXAMPLES, WORK // (50 * size**2)))
+    return (target, 1.0) if target.num_examples <= 2 * most else standing_for_all(target, most)
+
+
+def _search_widely(
+    target: Target, init: trees.PyTree, key: jax.Array, weight: float
+) -> list[Descent]:
+    """A search from `init` and from each wide position; fewer where they take long and agree."""
+    wide = wide_positions(target, init, key, NUM_SEARCHES - 1)
+    starts = [init, *wide.positions]
+    options = {
+        "weight": weight,
+        "tolerance": TOLERANCE,
+        "max_iterations": MAX_ITERATIONS,
+        "longest": LONGEST * wide.scales,
+    }
+    per_pass = trees.size(init) ** 2 * (target.num_examples if isinstance(target, Posterior) else 1)
+    descents: list[Descent] = []
+    work, known = 0, []
+    for start in starts:
+        if work >= WORK and len(descents) >= FEWEST_SEARCHES and len(known) <= 1:
+            break
+        found = descend(target, start, known=known, **options)
+        descents.append(found)
+        work += 2 * found.num_iterations * per_pass
+        if found.is_converged:
+            known = _different([*known, found.end])
+    return descents
+
+
+def _different(points: list[Point]) -> list[Point]:
+    """One point of each mode, the lowest energy first."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: point.energy):
+        distances = [_squared_distance(other, point) for other in kept]
+        if not kept or min(distances) > APART * len(point.gradient):
+            kept.append(point)
+    return kept
+
+
+def _squared_distance(mode: Point, point: Point) -> float:
+    """In standard deviations of the mode's Gaussian."""
+    away = trees.known_numbers(point.position) - trees.known_numbers(mode.position)
+    return float(np.sum(np.linalg.solve(curved_at(mode).factor, away) ** 2))
+
+
+def _around(position: trees.PyTree) -> Region:
+    """A place where nothing is known of the curvature, and a small change of every parameter."""
+    center = trees.known_numbers(position)
+    return Region(position, center, np.diag(MODEST * (1.0 + np.abs(center))), math.inf)
+
+
+def _nearby(descents: list[Descent]) -> list[Region]:
+    """Where each search came near a mode of its own curvature."""
+    points = [each.near for each in descents if each.near is not each.end and each.near.is_finite]
+    return [region_at(point) for point in points if curved_at(point).is_clearly_upwards]

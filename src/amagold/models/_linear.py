@@ -1,0 +1,46 @@
+"""Bayesian linear regression with Gaussian noise."""
+
+from jax.typing import ArrayLike
+
+from amagold.models._default_priors import mean_and_deviation, of_numbers
+from amagold.models._design import noisy_design_of
+from amagold.models._outcomes import numbers
+from amagold.models._residuals import Gaussian, from_design
+from amagold.models._table import sheet_of
+from amagold.target import Posterior
+
+
+def linear(
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    noise_scale: float | None = None,
+    standardize: bool | None = None,
+) -> Posterior:
+    """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent
+    normal priors.
+
+    `amagold.sample` reports a dict of `coefficients` on the scale of X and y, the intercept first,
+    and `log_noise_scale`; with a known noise scale the coefficients alone.
+
+    Args:
+      X: predictors, one row per example.
+      y: outcomes.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, (2.5 sd(y))^2), the
+        intercept at the predictors' means N(mean(y), (2.5 sd(y))^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
+      noise_scale: standard deviation of the noise; None when it is unknown: its log has the prior
+        N(log sd(y), 2^2).
+      standardize: as for `models.logistic`, the outcomes included.
+    """
+    sheet = sheet_of(X, intercept)
+    response = numbers(y, sheet.num_rows)
+    outcomes = mean_and_deviation(response, sheet.has_intercept)
+    design = noisy_design_of(
+        sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale
+    )
+    return from_design(Gaussian(), design)

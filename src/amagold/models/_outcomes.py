@@ -1,0 +1,121 @@
+"""Outcomes of a table, checked without sorting them."""
+
+from typing import Any
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from amagold.core import checks
+from amagold.core.arrays import as_numbers
+
+
+def two_classes(y: ArrayLike, num_rows: int) -> np.ndarray:
+    """-1 or 1 for each example, from 0 and 1, -1 and 1, or booleans."""
+    values = _one_for_each(y, num_rows)
+    if not _is_number(values) or not (
+        np.all((values == 0) | (values == 1)) or np.all((values == -1) | (values == 1))
+    ):
+        raise ValueError(
+            f"y must hold 0 and 1 (or -1 and 1), got {_some(values)}; code the outcome as two "
+            "classes"
+        )
+    return np.where(values > 0, np.float32(1.0), np.float32(-1.0))
+
+
+def classes(y: ArrayLike, num_rows: int, num_classes: int | None) -> tuple[np.ndarray, int]:
+    """The class of each example, a whole number from 0, and how many classes there are: every one
+    is seen, unless `num_classes` says.
+    """
+    values = _one_for_each(y, num_rows)
+    if not _is_whole(values) or values.min() < 0:
+        raise ValueError(
+            f"y must hold classes as whole numbers from 0, got {_some(values)}; number the classes"
+        )
+    found = int(values.max()) + 1
+    if num_classes is None:
+        held = np.unique(values).astype(np.int64)
+        if len(held) < found and len(held) > 1:
+            missing = next(label for label, one in enumerate([*held.tolist(), -1]) if label != one)
+            several = f"{held[:5].tolist()}"[:-1] + (", ...]" if len(held) > 5 else "]")
+            remedy = (
+                "number them with np.unique(y, return_inverse=True)[1], or give "
+                f"num_classes={found}"
+            )
+            raise ValueError(
+                f"y must hold every class from 0 to {found - 1}, but no {missing} is among its "
+                f"{several}; {remedy}"
+            )
+        num_classes = len(held)
+    checks.whole_number(
+        "num_classes", num_classes, at_least=2, remedy="give how many classes there are"
+    )
+    if found > num_classes:
+        raise ValueError(
+            f"num_classes must be at least {found}, because y holds the class {found - 1}, got "
+            f"{num_classes}; raise it"
+        )
+    return values.astype(np.int32), int(num_classes)
+
+
+def counts(y: ArrayLike, num_rows: int) -> np.ndarray:
+    """How often something was seen, for each example."""
+    values = _one_for_each(y, num_rows)
+    if not _is_whole(values) or values.min() < 0:
+        raise ValueError(
+            f"y must hold counts, whole numbers from 0, got {_some(values)}; models.linear takes "
+            "other numbers"
+        )
+    return values.astype(np.float32)
+
+
+def numbers(y: ArrayLike, num_rows: int) -> np.ndarray:
+    """A finite number for each example, in float64."""
+    values = _one_for_each(y, num_rows)
+    if not _is_number(values) or not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"y must hold finite numbers, got {_some(values)}; drop or impute those examples first"
+        )
+    return values.astype(np.float64)
+
+
+def _one_for_each(y: ArrayLike, num_rows: int) -> np.ndarray:
+    is_text = np.asarray(y).dtype.kind in "US" or all(
+        isinstance(value, str) for value in np.asarray(y).ravel()[:1].tolist()
+    )
+    # texts are named with what the model wants instead
+    values = np.asarray(y) if is_text else np.asarray(as_numbers("y", y))
+    if values.shape != (num_rows,):
+        raise ValueError(
+            f"y must have one outcome for each of the {num_rows} rows of X, got shape "
+            f"{values.shape}; flatten or cut it"
+        )
+    return values
+
+
+def _is_number(values: np.ndarray) -> bool:
+    return values.dtype.kind in "biuf"
+
+
+def _is_whole(values: np.ndarray) -> bool:
+    return _is_number(values) and (
+        values.dtype.kind != "f"
+        or bool(np.all(np.isfinite(values)) and np.all(values == np.floor(values)))
+    )
+
+
+def _some(values: np.ndarray) -> list[Any]:
+    """A few of the values, the unusual ones first, for a sentence."""
+    sample = values[:100_000]
+    if values.dtype.kind == "f":
+        odd = values[~np.isfinite(values) | (values != np.floor(values)) | (values < 0)]
+        sample = odd if len(odd) else sample
+    elif values.dtype.kind in "iu":
+        odd = values[(values < -1) | (values > 1)]
+        sample = odd if len(odd) else sample
+    return sorted(
+        {
+            value if isinstance(value, (int, float)) else str(value)
+            for value in sample[:1000].tolist()
+        },
+        key=str,
+    )[:5]

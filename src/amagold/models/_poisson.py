@@ -1,0 +1,92 @@
+"""Bayesian Poisson regression of counts, with a log link."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from amagold.models._default_priors import log_rate, of_link
+from amagold.models._design import design_of
+from amagold.models._outcomes import counts
+from amagold.models._regression import Predictor, regression
+from amagold.models._table import sheet_of
+from amagold.target import LinearBounds, Posterior
+
+
+class Example(NamedTuple):
+    """One row of the table: its predictors and its count."""
+
+    predictors: jax.Array
+    events: jax.Array
+
+
+def rate(z: jax.Array, example: Example) -> jax.Array:
+    """exp(z)."""
+    return jnp.exp(z)
+
+
+@jax.custom_jvp
+def expm1(d: jax.Array) -> jax.Array:
+    """exp(d) - 1, whose derivatives keep the small end of exp(d) too."""
+    return jnp.expm1(d)
+
+
+@expm1.defjvp
+def _expm1_slope(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    return expm1(*primals), jnp.exp(*primals) * tangents[0]
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """log p(y | z) = y z - exp(z), less its largest value y log y - y: large counts would lose the
+    small end in float32.
+    """
+
+    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+        count = example.events
+        # y (d - (exp(d) - 1)) with d = z - log y
+        above = z - jnp.log(jnp.maximum(count, 1.0))
+        return jnp.where(count > 0, count * (above - expm1(above)), -jnp.exp(z))
+
+    def bounds(self, predictor: Predictor) -> LinearBounds:
+        """The second and third derivatives are exp(z) <= exp(z_ref) exp(|z - z_ref|); the slope
+        exp(z) - y has no such bound.
+        """
+        return LinearBounds(
+            predictor, self, (math.inf, 1.0, 1.0), scale=rate, growth=1.0, upper_curvature=0.0
+        )
+
+
+def poisson(
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    standardize: bool | None = None,
+) -> Posterior:
+    """The posterior of a Poisson regression, E[y] = exp(x . theta), with independent normal priors.
+
+    Args:
+      X: predictors, one row per example.
+      y: counts, whole numbers from 0.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, 1), the intercept at the
+        predictors' means N(log of the mean of y, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first coefficient is the
+        intercept.
+      standardize: as for `models.logistic`.
+    """
+    sheet = sheet_of(X, intercept)
+    events = counts(y, sheet.num_rows)
+    center = log_rate(float(events.mean(dtype=np.float64)), sheet.num_rows)
+    design = design_of(sheet, of_link(center), prior_scale, standardize)
+    return regression(
+        Poisson(), Example(design.predictors, jnp.asarray(events)), design.prior, design.transform
+    )

@@ -1,0 +1,155 @@
+"""How to build a ready-made model again from a few settings and its arrays, so that a stored run
+can go on without the user's code.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.models import _residuals as residuals
+from amagold.models._double_well import double_well
+from amagold.models._double_well import log_density as double_well_log_density
+from amagold.models._logistic import Example as SignExample
+from amagold.models._logistic import Logistic
+from amagold.models._poisson import Example as CountExample
+from amagold.models._poisson import Poisson
+from amagold.models._priors import CoefficientPrior, NoisePrior
+from amagold.models._probit import Probit
+from amagold.models._regression import Likelihood, Predictor, regression
+from amagold.models._scale import UserScale
+from amagold.models._softmax import Example as LabelExample
+from amagold.models._softmax import Softmax
+from amagold.target import Density, Posterior, Target
+
+Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
+OUTCOMES = {"logistic": Logistic, "probit": Probit, "softmax": Softmax, "poisson": Poisson}
+EXAMPLES = {
+    "logistic": SignExample,
+    "probit": SignExample,
+    "softmax": LabelExample,
+    "poisson": CountExample,
+}
+SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
+DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
+
+
+def recipe_of(target: Target) -> Recipe | None:
+    """Settings and arrays of a ready-made model; None for a model of the user's own."""
+    if target.domain is not None:
+        return None
+    if isinstance(target, Density):
+        is_ours = getattr(target.log_density, "function", None) is double_well_log_density
+        return ({"model": "double_well"}, {}) if is_ours else None
+    settings = _settings(target)
+    if settings is None:
+        return None
+    arrays = {f"{DATA}{name}": np.asarray(values) for name, values in target.data._asdict().items()}
+    prior = target.log_prior
+    if isinstance(prior, NoisePrior):
+        arrays |= {
+            f"{NOISE}{name}": np.asarray(getattr(prior, name))
+            for name in ("log_center", "log_scale")
+        }
+        prior = prior.coefficients
+    return settings, arrays | _arrays(PRIOR, prior) | _arrays(TRANSFORM, target.transform)
+
+
+def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Target:
+    """The model that a recipe describes."""
+    name = settings.get("model")
+    if name == "double_well":
+        return double_well()
+    if name not in OUTCOMES and name not in SHAPES:
+        raise ValueError(
+            f"the run's model must be one of this library's, got {name!r}; name your own with "
+            "--target"
+        )
+    strangers = [array for array in arrays if not array.startswith((DATA, PRIOR, NOISE, TRANSFORM))]
+    if strangers or not isinstance(settings["prior"], str):
+        raise ValueError(
+            "its arrays or the words of its prior are not those of a model of this library"
+        )
+    prior = CoefficientPrior(
+        **{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"])
+    )  # pyright: ignore
+    of_transform = _of(TRANSFORM, arrays)
+    transform = (
+        UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax")
+        if of_transform
+        else None
+    )  # pyright: ignore
+    if name in SHAPES:
+        noise = _of(NOISE, arrays)
+        whole = NoisePrior(prior, **noise) if noise else prior
+        data = residuals.Example(**_of(DATA, arrays))
+        return residuals.noisy_regression(
+            SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"]
+        )
+    outcome = OUTCOMES[name](**settings.get("outcome", {}))
+    num_classes = settings.get("outcome", {}).get("num_classes")
+    return regression(outcome, EXAMPLES[name](**_of(DATA, arrays)), prior, transform, num_classes)
+
+
+def _settings(target: Posterior) -> dict[str, Any] | None:
+    """What describes a regression of this library, in numbers and texts."""
+    likelihood, prior = target.log_likelihood, target.log_prior
+    if isinstance(likelihood, residuals.UnknownNoise) and isinstance(prior, NoisePrior):
+        prior, bounds, settings = prior.coefficients, None, _of_shape(likelihood.shape, None)
+    elif isinstance(likelihood, Likelihood):
+        outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
+        settings = (
+            _of_shape(outcome.shape, outcome.noise_scale)
+            if isinstance(outcome, residuals.Noise)
+            else _of_outcome(outcome)
+        )
+    else:
+        return None
+    if settings is None or not isinstance(prior, CoefficientPrior) or target.bounds != bounds:
+        return None
+    if not isinstance(target.transform, UserScale | None):
+        return None
+    is_usual = likelihood.predictor == Predictor(is_contrast=settings["model"] == "softmax")
+    return settings | {"prior": prior.words} if is_usual else None
+
+
+def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:
+    name = _name(SHAPES, shape)
+    return (
+        None
+        if name is None
+        else {"model": name, "shape": dataclasses.asdict(shape), "noise_scale": noise_scale}
+    )
+
+
+def _of_outcome(outcome: Any) -> dict[str, Any] | None:
+    name = _name(OUTCOMES, outcome)
+    if name is None:
+        return None
+    fields = dataclasses.asdict(outcome)
+    return {"model": name, "outcome": fields} if fields else {"model": name}
+
+
+def _name(kinds: dict[str, Any], instance: Any) -> str | None:
+    return next((name for name, kind in kinds.items() if type(instance) is kind), None)
+
+
+def _arrays(whose: str, record: Any) -> dict[str, np.ndarray]:
+    """The arrays of a record by their names."""
+    if record is None:
+        return {}
+    values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return {
+        f"{whose}{name}": np.asarray(value)
+        for name, value in values.items()
+        if hasattr(value, "shape")
+    }
+
+
+def _of(whose: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {
+        name.removeprefix(whose): jnp.asarray(values)
+        for name, values in arrays.items()
+        if name.startswith(whose)
+    }

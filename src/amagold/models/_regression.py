@@ -1,0 +1,74 @@
+"""What regressions share: a linear predictor, an outcome that depends on it, and a normal prior."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core import trees
+from amagold.models._priors import CoefficientPrior
+from amagold.models._scale import UserScale
+from amagold.target import LinearBounds, Posterior
+
+
+class Outcome(Protocol):
+    """log p(y | z) of one example, and how fast it can change with z."""
+
+    def __call__(self, z: jax.Array, example: Any) -> jax.Array: ...
+
+    def bounds(self, predictor: Any) -> LinearBounds: ...
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """z = x . theta, one number for each column of the position. Equal settings make equal
+    predictors, so nothing compiles again.
+    """
+
+    # subtract the mean over the columns, where only their differences matter
+    is_contrast: bool = False
+
+    def __call__(self, position: jax.Array, example: Any) -> jax.Array:
+        # only the last line touches the example, so that the rest is done once for all of them
+        if self.is_contrast:
+            position = position - jnp.mean(position, axis=-1, keepdims=True)
+        return jnp.dot(example.predictors, position)
+
+
+@trees.record(static=("predictor", "outcome"))
+class Likelihood:
+    """log p(y | x, theta) = outcome(z, y)."""
+
+    predictor: Predictor
+    outcome: Outcome
+
+    @property
+    def composition(self) -> tuple[Any, Any]:
+        """The predictor and the outcome, of which it is nothing but the composition: bounds of
+        these two need no comparison.
+        """
+        return self.predictor, self.outcome
+
+    def __call__(self, position: trees.PyTree, example: Any) -> jax.Array:
+        return self.outcome(self.predictor(position, example), example)
+
+
+def regression(
+    outcome: Outcome,
+    data: Any,
+    prior: CoefficientPrior,
+    transform: UserScale | None,
+    num_classes: int | None = None,
+) -> Posterior:
+    """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
+    class.
+    """
+    predictor = Predictor(is_contrast=num_classes is not None)
+    width = data.predictors.shape[1]
+    init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
+    bounds = outcome.bounds(predictor)
+    return Posterior(
+        Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform
+    )

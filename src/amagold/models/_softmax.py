@@ -1,0 +1,86 @@
+"""Bayesian softmax regression: several classes."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from amagold.models._default_priors import of_link
+from amagold.models._design import design_of
+from amagold.models._outcomes import classes
+from amagold.models._regression import Predictor, regression
+from amagold.models._table import sheet_of
+from amagold.target import LinearBounds, Posterior
+
+
+class Example(NamedTuple):
+    """One row of the table: its predictors and its class."""
+
+    predictors: jax.Array
+    label: jax.Array
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """log p(y | z) = z_y - log sum_k exp(z_k)."""
+
+    num_classes: int
+
+    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+        return jax.nn.log_softmax(z)[example.label]
+
+    def bounds(self, predictor: Predictor) -> LinearBounds:
+        """Derivatives along unit vectors u are cumulants of the number u_k, k drawn with the class
+        probabilities p.
+
+        The first is E[u_k] - u_y, the second the variance, the third the third central moment. The
+        numbers of a unit vector lie within an interval of length r <= sqrt 2, so the first is at
+        most r and the second r^2 / 4. Given its mean, a moment is linear in p and largest on two
+        points, where it is (their distance)^3 p (1 - p)(1 - 2p) <= r^3 / (6 sqrt 3): 2^(3/2) / (6
+        sqrt 3) = 0.2722. The remainder of order 2 needs D^3 f[u, u, v] with two directions, which
+        for a symmetric form is no larger (Banach).
+        """
+        derivatives = math.sqrt(2.0), 0.5, math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
+        return LinearBounds(predictor, self, derivatives, upper_curvature=0.0)
+
+
+def softmax(
+    X: ArrayLike,
+    y: ArrayLike,
+    prior_scale: float | None = None,
+    intercept: bool = True,
+    *,
+    num_classes: int | None = None,
+    standardize: bool | None = None,
+) -> Posterior:
+    """The posterior of a softmax (multinomial logistic) regression with independent normal priors.
+
+    `amagold.sample` reports a matrix on the scale of X: a row per predictor, the intercept's first,
+    and a column per class. All classes are treated alike: the data know only the differences of the
+    columns, and what is the same in all of them follows the prior alone.
+
+    Args:
+      X: predictors, one row per example.
+      y: classes, whole numbers from 0, each of them seen at least once.
+      prior_scale: standard deviation of the prior on every coefficient. None scales the priors by
+        the data: a slope times its predictor's standard deviation is N(0, 1), an intercept at the
+        predictors' means N(0, 2.5^2).
+      intercept: whether to put a column of ones first, so that the first row of the position holds
+        the intercepts.
+      num_classes: how many classes there are, where y does not hold them all; None takes them from
+        y.
+      standardize: as for `models.logistic`.
+    """
+    sheet = sheet_of(X, intercept)
+    labels, found = classes(y, sheet.num_rows, num_classes)
+    design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
+    return regression(
+        Softmax(found),
+        Example(design.predictors, jnp.asarray(labels)),
+        design.prior,
+        design.transform,
+        found,
+    )

@@ -1,0 +1,154 @@
+"""A table of predictors as models keep it: checked, standardised where that is better, and stored
+once in float32.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from amagold.core.arrays import as_numbers, blocks
+from amagold.target._posterior import count_non_finite
+
+ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
+# standard deviations between a column's mean and zero, beyond which float32 blurs the differences
+FAR = 4096.0
+AWAY = 4.0  # standard deviations from zero, beyond which intercept and slope go hand in hand
+NARROWEST, WIDEST = 1e-18, 1e18  # whose squares float32 still has
+UNEQUAL = 30.0  # between the widths of two columns, beyond which one step size fits neither
+
+
+class Sheet(NamedTuple):
+    """A checked table, and what its columns are like: everything about zero where there is no
+    intercept.
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...]  # of the columns, for sentences
+    has_intercept: bool
+    centers: np.ndarray  # that float32 has too; zero without an intercept
+    # root mean square distance from the centers; one for a column that never changes
+    scales: np.ndarray
+    # of the means from zero, in standard deviations; zero for a column that never changes
+    distances: np.ndarray
+    idle: int | None  # the first column that says nothing beside the intercept
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether some column cannot be kept in float32 as it is."""
+        return bool((self.distances > FAR).any())
+
+    @property
+    def asks_for_standardising(self) -> bool:
+        """Whether columns lie far from zero, or are of very different widths, the intercept's own
+        among them.
+        """
+        widths = np.append(self.scales, 1.0) if self.has_intercept else self.scales
+        is_unequal = len(widths) > 0 and widths.max() > UNEQUAL * widths.min()
+        return bool((self.distances > AWAY).any() and self.has_intercept) or is_unequal
+
+    def stored(self, standardised: bool) -> jax.Array:
+        """The predictors in one fresh array, ones first with an intercept; no other copy is
+        made.
+        """
+        first = int(self.has_intercept)
+        stored = _empty(self.num_rows, self.values.shape[1] + first)
+        stored[:, :first] = 1.0
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused with the data
+            for rows in blocks(self.values):
+                block = self.values[rows]
+                stored[rows, first:] = (
+                    (block - self.centers) / self.scales if standardised else block
+                )
+        return jax.device_put(stored)
+
+
+def sheet_of(X: Any, intercept: bool) -> Sheet:
+    """The table checked and measured, a block of rows at a time."""
+    names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
+    values = _checked(X, names)
+    num_rows, width = values.shape
+    if not width and not intercept:
+        raise ValueError(
+            "X must have at least one column with intercept=False, got none; add a predictor"
+        )
+    names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
+    first = values[0].astype(np.float64) if width else np.zeros(0)
+    total, squares, varies = np.zeros(width), np.zeros(width), np.zeros(width, bool)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a width that float64 has no room for is refused below
+        for rows in blocks(values):
+            # from the first row, so that a column far from zero keeps its differences
+            away = values[rows] - first
+            total += away.sum(axis=0)
+            squares += np.einsum("ij,ij->j", away, away)
+            varies |= (away != 0).any(axis=0)
+        means = first + total / num_rows
+        variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
+    # rounded to float32 before they are used, so that what is undone later is what was done
+    centers = _single(means if intercept else np.zeros(width))
+    scales = _single(np.sqrt(variances + (means - centers) ** 2))
+    is_idle = ~varies if intercept else ~varies & (first == 0)
+    check_width(
+        scales[~is_idle], [name for name, is_out in zip(names, is_idle, strict=True) if not is_out]
+    )
+    spreads = np.sqrt(variances)
+    distances = np.where(
+        varies & (spreads > 0), np.abs(means) / np.where(spreads > 0, spreads, 1.0), 0.0
+    )
+    idle = int(np.argmax(is_idle)) if is_idle.any() else None
+    return Sheet(
+        values, names, bool(intercept), centers, np.where(is_idle, 1.0, scales), distances, idle
+    )
+
+
+def check_width(scales: np.ndarray, names: list[str]) -> None:
+    """Raise where float32 has no room for a column's width, however it is divided."""
+    bad = np.flatnonzero(~((scales > NARROWEST) & (scales < WIDEST)))
+    if len(bad):
+        raise ValueError(
+            f"X's {names[bad[0]]} must have a width between {NARROWEST:g} and {WIDEST:g}, got "
+            f"{scales[bad[0]]:g}; choose other units"
+        )
+
+
+def _checked(X: Any, names: tuple[str, ...]) -> np.ndarray:
+    if (
+        names and np.asarray(X).dtype.kind == "O"
+    ):  # a data frame of several types: say which column is to blame
+        for place, name in enumerate(names):
+            as_numbers(f"X's {name}", np.asarray(X)[:, place])
+    values = np.asarray(as_numbers("X", X))
+    if values.dtype.kind not in "biuf":
+        values = values.astype(np.float32)
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must have a row per example and a column per predictor, got shape {values.shape}; "
+            "reshape it"
+        )
+    if not len(values):
+        raise ValueError("X must have at least one row, got none; give one row per example")
+    bad = count_non_finite(values)
+    if bad:
+        raise ValueError(
+            f"X must be finite, got {bad} non-finite value(s); drop or impute those examples first"
+        )
+    return values
+
+
+def _single(numbers: np.ndarray) -> np.ndarray:
+    """Rounded to float32, kept in float64."""
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64)
+
+
+def _empty(num_rows: int, width: int) -> np.ndarray:
+    """A float32 array that JAX need not copy, because it begins where it likes arrays to begin."""
+    raw = np.empty(num_rows * width + ALIGNMENT // 4, np.float32)
+    start = -raw.ctypes.data % ALIGNMENT // 4
+    return raw[start : start + num_rows * width].reshape(num_rows, width)

@@ -1,0 +1,122 @@
+"""How far a posterior is from the Gaussian at its mode: what that Gaussian leaves of the gradient,
+at a few draws of it.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
+from amagold.mode._curvature import whitening_of
+from amagold.target import Posterior, Target
+
+EXAMPLES = 4096  # that stand for all data
+SHARE = 0.9  # of the places, that a turn must be good at
+MOST_LEFT = 0.25  # of |grad U|^2, which is d on average
+MOST_SLOPE = 0.15  # of grad V, where that of |q|^2 / 2 is one
+# the same, beyond which the Gaussian says little about the posterior
+MODERATE_LEFT, MODERATE_SLOPE = 1.0, 0.5
+
+
+class Rest(NamedTuple):
+    """Of the energy U = |q|^2 / 2 + V, over draws of the Gaussian, in units of the mass.
+
+    Medians and the like, not means: where V is very large few draws of the posterior will be.
+
+    Args:
+      steady: |grad V|^2 of the typical gradient, which comes from a mode that is not the mean.
+      varying: |grad V|^2 about that, which nine in ten places stay below: a turn must be good at
+        nearly all of them.
+      slope: of grad V along q: how much narrower the posterior is than the Gaussian, or wider if
+        negative.
+      num_parameters: d.
+    """
+
+    steady: float
+    varying: float
+    slope: float
+    num_parameters: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the Gaussian is near enough for its motion to be followed."""
+        return (
+            self.steady + self.varying <= MOST_LEFT * self.num_parameters
+            and abs(self.slope) <= MOST_SLOPE
+        )
+
+    @property
+    def is_moderate(self) -> bool:
+        """Whether the Gaussian describes the posterior roughly: its curvature is then a mass, and
+        its mode a reference.
+        """
+        return (
+            self.steady + self.varying <= MODERATE_LEFT * self.num_parameters
+            and abs(self.slope) <= MODERATE_SLOPE
+        )
+
+    def variance(self, num_steps: int) -> float:
+        """The variance of log a after a quarter turn in T steps, to first order in V.
+
+        log a is the error of the midpoint rule for the change of V along the turn. A part of V that
+        goes like cos(w t) is summed too large by (w h / 2) / sin(w h / 2), and changes by a
+        variance of 2 (1 - cos(w pi / 2)) = 2 for odd w. A linear V turns with w = 1, a cubic one (a
+        third Hermite polynomial, |grad V|^2 = 3 V^2) with w = 1 and, for a quarter of its variance,
+        w = 3. What is of even degree has smaller w and is left out.
+        """
+        step = 0.5 * np.pi / num_steps
+        errors = {
+            turns: (1.0 - 0.5 * turns * step / np.sin(0.5 * turns * step)) ** 2 for turns in (1, 3)
+        }
+        slow, fast = self.steady + 0.25 * self.varying, self.varying / 12.0
+        return float(2.0 * (slow * errors[1] + fast * errors[3]))
+
+
+def measure_rest(
+    target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree
+) -> Rest:
+    """From places stacked on a leading axis: draws of the Gaussian about the mode with this
+    mass.
+    """
+    whitening = whitening_of(mass)
+    gradients, distances = (np.asarray(found, np.float64) for found in _rests(target, mode, places))
+    found, away = gradients @ whitening.T, np.linalg.solve(whitening.T, distances.T).T
+    typical = np.median(found, axis=0)
+    squares = np.sum((found - typical) ** 2, axis=1)
+    # a place that no draw was found for is the mode itself, where there is no slope
+    lengths = np.sum(away**2, axis=1)
+    slopes = np.sum(away * found, axis=1)[lengths > 0.0] / lengths[lengths > 0.0]
+    slope = float(np.median(slopes)) if len(slopes) else math.nan
+    # the median of a few varying gradients is not zero: pi / 2 times the variance of their mean
+    steady = float(np.sum(typical**2) - 0.5 * np.pi * np.median(squares) / len(found))
+    return Rest(max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1])
+
+
+@jit(ONCE)
+def _rests(target: Target, mode: trees.PyTree, places: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+    """grad U less its linear part about the mode, and the distance from it, at each place.
+
+    The gradient is that of the examples that stand for all, scaled, and of the prior.
+    """
+
+    def energy(at: trees.PyTree) -> jax.Array:
+        if not isinstance(target, Posterior):
+            return -target.log_density(at)
+        stride = max(1, target.num_examples // EXAMPLES)
+        rows = jax.tree.map(lambda leaf: leaf[::stride][:EXAMPLES], target.data)
+        scale = target.num_examples / jax.tree.leaves(rows)[0].shape[0]
+        return -scale * jnp.sum(target.log_likelihoods(at, rows)) - target.log_prior(at)
+
+    def rest(place: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+        away = jax.tree.map(jnp.subtract, place, mode)
+        here = jax.grad(energy)(place)
+        there, turned = jax.jvp(jax.grad(energy), (mode,), (away,))
+        return trees.flatten(
+            jax.tree.map(lambda at, then, linear: at - then - linear, here, there, turned)
+        ), trees.flatten(away)
+
+    return jax.vmap(rest)(places)

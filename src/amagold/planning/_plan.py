@@ -1,0 +1,423 @@
+"""The plan: which gradient, batch, trajectory, mass and step size to start the warm-up from, and
+why.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from amagold.acceptance import TunaTest, full, tuna
+from amagold.core import checks, trees
+from amagold.gradients import GradientEstimator, control_variate, minibatch
+from amagold.mode._curvature import Curvature
+from amagold.mode._mode_search import Mode, find_mode
+from amagold.mode._reference import Reference
+from amagold.mode._spectrum import grouped
+from amagold.mode._survey import NEGLIGIBLE, Survey
+from amagold.planning._at_mode import Known
+from amagold.planning._candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
+from amagold.planning._candidates import best_of, best_of_each_kind, every_candidate
+from amagold.planning._costs import Costs, costs_of
+from amagold.planning._gradient_noise import GradientNoise, measure_noise
+from amagold.planning._non_gaussianity import Rest, measure_rest
+from amagold.planning._plan_words import plan_sentences
+from amagold.planning._quarter_turn import LOWEST_ACCEPTANCE
+from amagold.planning._starts import NUM_PLACES, disperse
+from amagold.samplers import Sampler, amagold, amortized
+from amagold.target import Posterior, Target
+from amagold.trajectory import Rotation
+from amagold.trajectory._mass_matrix import DenseMass, as_mass
+
+# where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once
+# every parameter's width is one, a little more than a quarter period, and an acceptance that leaves
+# room for walls and necks
+STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.95
+TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
+# of all chains' remembered values, above which a total is remembered instead
+BYTES_PER_EXAMPLE = 64
+NUM_NOISY_PLACES = 4  # of them, where every example's is
+MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
+# of the step size, where leapfrog steps are planned: no direction is then in step with the
+# trajectory for long
+JITTER = 0.3
+# times the planned trajectory: adaptation to an acceptance that hardly falls would go on and on
+LONGEST = 1.15
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the warm-up starts from: plain numbers and words, so that it can be stored with the
+    draws.
+
+    Costs are in evaluations of one example's log likelihood (of the density, for a target without
+    data).
+    """
+
+    gradient: str  # "full", "minibatch" or "control variate"
+    batch_plan: str | None
+    batch_size: int | None
+    num_steps: int  # T
+    friction: float  # beta
+    step_size: float  # epsilon, to start adaptation from
+    trajectory_length: float  # tau = T epsilon, in units of the mass
+    target_acceptance: float  # what adaptation aims for
+    predicted_acceptance: float  # at step_size
+    gradient_variance: float  # V^2 of one gradient, in units of the mass
+    noise_variance: float  # of log a, from minibatches
+    discretisation_variance: float  # of log a, from the finite step
+    gradient_share: float  # f, of the cost
+    mass: str  # "diagonal" or "dense"
+    num_parameters: int
+    num_examples: int  # 0 for a target without data
+    num_chains: int
+    ess_per_transition: float
+    cost_per_transition: float
+    slow_down: float  # cost per effective draw, relative to the best with the full gradient
+    is_mode_found: bool
+    is_curvature_positive: bool
+    kinds: list[dict[str, Any]]  # the best of each kind of gradient and test, the cheapest first
+    order: int | None = None  # of the control variates
+    test: str = "full"  # or "tuna": exact on a few examples
+    test_examples: float = 0.0  # that a test is expected to look at
+    integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
+    # whether the Gaussian at the mode describes the posterior, at its draws too
+    is_trusted: bool = True
+    mode_shares: tuple[float, ...] = (1.0,)  # of the mass that was found, by mode
+    is_explained: bool = True  # whether the modes account for all the mass that was found
+    num_searches: int = 1  # for modes
+    jitter: float = 0.0  # of the step size, from transition to transition
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a dictionary of numbers, words and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Plan":
+        """The plan that `to_json` stored."""
+        missing = [
+            field.name
+            for field in fields(cls)
+            if field.name not in stored and field.default is MISSING
+        ]
+        if missing:
+            raise ValueError(
+                f"stored must be a plan from to_json, got one without {', '.join(missing)}; make "
+                "the plan again"
+            )
+        known: dict[str, Any] = {
+            field.name: stored[field.name] for field in fields(cls) if field.name in stored
+        }
+        known["mode_shares"] = tuple(known.get("mode_shares", (1.0,)))
+        return cls(**known)
+
+    def sentences(self) -> list[str]:
+        """The plan in plain words, with its figures."""
+        return plan_sentences(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def initial_mass(self, curvature: Curvature) -> np.ndarray:
+        """The mass to start from: the Hessian, or one over each parameter's variance, over the
+        flattened position.
+        """
+        return _mass(curvature, self.mass, self.is_mode_found)
+
+    @property
+    def has_one_mode(self) -> bool:
+        """Whether one mode seems to hold nearly all of the mass."""
+        return self.is_explained and self.num_weighty_modes <= 1
+
+    @property
+    def num_weighty_modes(self) -> int:
+        """Modes that may hold mass that matters."""
+        return sum(share >= NEGLIGIBLE for share in self.mode_shares)
+
+    @property
+    def adapts_mass(self) -> bool:
+        """Rotations and control variates are for posteriors near their Laplace approximation, whose
+        curvature is the mass.
+        """
+        return not self.is_nearly_right
+
+    @property
+    def is_nearly_right(self) -> bool:
+        """Whether the posterior is known so well that little is left to tune."""
+        return self.order is not None or self.integrator == "rotation"
+
+    @property
+    def begins_short(self) -> bool:
+        """Far out a planned step may never be accepted, so that chains come in by shorter ones
+        first.
+        """
+        return self.is_nearly_right
+
+    @property
+    def longest_trajectory(self) -> float:
+        """What warm-up may lengthen a trajectory to; a quarter turn is as long as any should be."""
+        return self.trajectory_length * (1.0 if self.integrator == "rotation" else LONGEST)
+
+    def build(self, target: Target, mass: trees.PyTree, known: Known | None = None) -> Sampler:
+        """The sampler of this plan.
+
+        Args:
+          target: the target the plan was made for.
+          mass: from `initial_mass`, or what adaptation has made of it.
+          known: what was found out when the plan was made; None finds it out again.
+        """
+        known = Known() if known is None else known
+        gradient, test = self._estimator(known), self._test(target, known)
+        if self.integrator == "rotation":
+            center = find_mode(target, target.init).position if known.mode is None else known.mode
+            return amortized(
+                target,
+                Rotation(self.step_size, as_mass(mass), center),
+                self.num_steps,
+                gradient,
+                test,
+            )
+        dynamics: dict[str, Any] = {
+            "step_size": self.step_size,
+            "friction": self.friction,
+            "num_steps": self.num_steps,
+            "mass": mass,
+        }
+        return replace(
+            amagold(target, **dynamics, gradient=gradient, acceptance=test), jitter=self.jitter
+        )
+
+    def _estimator(self, known: Known) -> GradientEstimator | None:
+        if self.batch_size is None or self.batch_plan is None:
+            return None
+        if self.order is None:
+            return minibatch(self.batch_size, self.batch_plan)
+        estimator = control_variate(self.batch_size, self.order, plan=self.batch_plan)
+        return (
+            estimator if known.reference is None else replace(estimator, reference=known.reference)
+        )
+
+    def _test(self, target: Target, known: Known) -> Any:
+        if self.test == "tuna":
+            return known.test or tuna(
+                center=None if known.reference is None else known.reference.position
+            )
+        if self.order is None or not isinstance(target, Posterior):
+            return full()
+        # all chains' values of an example are looked at together, a cache-full at a time
+        chunk_size = max(1, min(target.num_examples, TEST_VALUES // self.num_chains))
+        return full(
+            keep="total" if self.num_chains * 4 > BYTES_PER_EXAMPLE else "auto",
+            chunk_size=chunk_size,
+        )
+
+
+def make_plan(
+    target: Target,
+    mode: Mode,
+    curvature: Curvature,
+    key: jax.Array,
+    *,
+    num_chains: int,
+    known: Known | None = None,
+    allow_turns: bool = True,
+    found: Survey | None = None,
+    noise_key: jax.Array | None = None,
+) -> Plan:
+    """Choose how to sample: the least cost per effective draw that theory predicts.
+
+    For each mass, gradient, batch plan, batch size and number of steps, the variance of log a is
+    predicted from the curvature (the leapfrog's error on a Gaussian) and from the gradients'
+    measured noise; the step size follows from the acceptance that allows, and the effective draws
+    from how far a trajectory turns along the slowest direction.
+
+    Args:
+      target: an `amagold.Posterior` or `amagold.Density`.
+      mode: from `find_mode`.
+      curvature: there, from `curvature_at`.
+      key: a random key, for the places where gradients are looked at.
+      num_chains: how many chains will run.
+      known: a reference for control variates and an exact test on a few examples, from `find_out`;
+        None leaves both out.
+      allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have
+        no step size or mass to adapt.
+      found: how many modes there are, from `survey`; None takes the one for granted.
+      noise_key: another one, for the batches that the noise is measured with; None derives it.
+    """
+    checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
+    costs = costs_of(target, mode.position)
+    known = Known() if known is None else known
+    has_one_region = found is None or found.has_one_region
+    places, rest = _look_around(target, mode, curvature, key, num_chains)
+    is_trusted = mode.is_converged and has_one_region and (rest is None or rest.is_moderate)
+    if not is_trusted:
+        known = Known(mode=known.mode)
+    masses = list(_masses(mode, curvature, is_trusted))
+    noise_key = jax.random.fold_in(key, 1) if noise_key is None else noise_key
+    noises = _noises(target, places, noise_key, known.reference)
+    turns = (
+        rest
+        if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest)
+        else None
+    )
+    settings = {
+        kind: _setting(kind, is_trusted, mode, curvature, noises, costs, known.test, turns)
+        for kind in masses
+    }
+    fewest = 1 if is_trusted else STEPS_UNTRUSTED
+    candidates = [
+        candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)
+    ]
+    kinds = best_of_each_kind(candidates)
+    full = next(candidate for candidate in kinds if candidate.gradient == "full")
+    # the full gradient first: another must be clearly cheaper
+    best = best_of([full, *kinds])
+    if not is_trusted and best.gradient == "full":
+        best = replace(
+            best,
+            num_steps=STEPS_UNTRUSTED,
+            step_size=LENGTH_UNTRUSTED / STEPS_UNTRUSTED,
+            acceptance=ACCEPTANCE_UNTRUSTED,
+        )
+    setting, is_turning = settings[best.mass], best.integrator == "rotation"
+    chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
+    return Plan(
+        gradient=best.gradient,
+        batch_plan=best.batch_plan,
+        batch_size=best.batch_size,
+        num_steps=best.num_steps,
+        friction=0.0 if is_turning else FRICTION_SHARE / (best.num_steps * best.step_size),
+        step_size=best.step_size,
+        trajectory_length=best.num_steps * best.step_size,
+        target_acceptance=LOWEST_ACCEPTANCE if is_turning else best.acceptance,
+        predicted_acceptance=best.acceptance,
+        gradient_variance=0.0
+        if chosen_noise is None
+        else _gradient_variance(best, float(chosen_noise.sum()), costs.num_examples),
+        noise_variance=best.noise_variance,
+        discretisation_variance=best.discretisation_variance,
+        gradient_share=best.gradient_share,
+        mass=best.mass,
+        num_parameters=curvature.num_parameters,
+        num_examples=target.num_examples if isinstance(target, Posterior) else 0,
+        num_chains=int(num_chains),
+        ess_per_transition=best.ess_per_transition,
+        cost_per_transition=best.cost_per_transition,
+        slow_down=best.cost_per_draw / full.cost_per_draw,
+        is_mode_found=mode.is_converged,
+        is_curvature_positive=curvature.is_positive,
+        kinds=[{**asdict(kind), "cost_per_draw": kind.cost_per_draw} for kind in kinds],
+        order=best.order,
+        test=best.test,
+        test_examples=best.test_examples,
+        integrator=best.integrator,
+        is_trusted=is_trusted,
+        mode_shares=(1.0,) if found is None else tuple(found.shares),
+        is_explained=found is None or found.is_explained,
+        num_searches=1 if found is None else found.num_searches,
+        jitter=0.0 if is_turning else JITTER,
+    )
+
+
+def _mass(curvature: Curvature, kind: str, is_mode_found: bool) -> np.ndarray:
+    """M = H for a dense mass; for a diagonal one over each parameter's variance, to which
+    adaptation converges.
+    """
+    if not is_mode_found:
+        return 1.0 / curvature.modest_variances()
+    return (
+        curvature.matrix
+        if kind == "dense" and curvature.matrix is not None
+        else 1.0 / curvature.variances()
+    )
+
+
+def _masses(mode: Mode, curvature: Curvature, is_trusted: bool) -> Iterator[str]:
+    """The masses to choose from; a matrix that does not describe the posterior is used for its
+    diagonal alone.
+    """
+    yield "diagonal"
+    if curvature.is_dense and curvature.is_positive and is_trusted and curvature.num_parameters > 1:
+        yield "dense"
+
+
+def _look_around(
+    target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int
+) -> tuple[trees.PyTree, Rest | None]:
+    """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
+    places = disperse(target, mode, curvature, NUM_PLACES, key, scale=1.0, at_least=num_chains)
+    if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
+        return places, None
+    return places, measure_rest(target, mode.position, _mass(curvature, "dense", True), places)
+
+
+def _noises(
+    target: Target, places: trees.PyTree, key: jax.Array, reference: Reference | None
+) -> dict[int | None, GradientNoise]:
+    """The gradients' noise at a few places, by the order of the control variates."""
+    few = jax.tree.map(lambda leaf: leaf[:NUM_NOISY_PLACES], places)
+    return measure_noise(target, few, key, reference) if isinstance(target, Posterior) else {}
+
+
+def _may_turn(curvature: Curvature, rest: Rest | None) -> bool:
+    """A turn goes there and back through the mass, and would not come back where that rounds too
+    much.
+    """
+    mass = as_mass(_mass(curvature, "dense", True))
+    return (
+        rest is not None
+        and rest.is_small
+        and isinstance(mass, DenseMass)
+        and mass.rounding <= MOST_ROUNDING
+    )
+
+
+def _setting(
+    kind: str,
+    is_trusted: bool,
+    mode: Mode,
+    curvature: Curvature,
+    noises: dict[int | None, GradientNoise],
+    costs: Costs,
+    test: TunaTest | None,
+    rest: Rest | None,
+) -> Setting:
+    mass = _mass(curvature, kind, mode.is_converged)
+    spectrum, directions = curvature.whitened_by(mass)
+    # where it is not trusted no direction counts as wider than the step its mass stands for
+    seen = spectrum if is_trusted else spectrum.at_least(1.0)
+    by_direction = {
+        order: grouped(seen, noise.along(mass, spectrum, directions))[1]
+        for order, noise in noises.items()
+    }
+    controlled = {
+        order: noise
+        for order, noise in by_direction.items()
+        if order is not None and noise is not None
+    }
+    few = None if test is None else FewExamples(float(test.typical), float(test.noise))
+    return Setting(
+        kind,
+        grouped(seen, None)[0],
+        by_direction.get(None),
+        costs,
+        controlled,
+        few,
+        rest if kind == "dense" else None,
+    )
+
+
+def _gradient_variance(candidate: Candidate, of_one_example: float, num_examples: int) -> float:
+    """V^2 of the plan's gradient: 1 / B of one example's, less what drawing without replacement
+    saves.
+    """
+    if candidate.batch_size is None:
+        return 0.0
+    left = (
+        1.0
+        if candidate.batch_plan == "iid"
+        else (num_examples - candidate.batch_size) / (num_examples - 1.0)
+    )
+    return left * of_one_example / candidate.batch_size

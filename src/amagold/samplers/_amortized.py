@@ -1,0 +1,385 @@
+"""Amortized Metropolis adjustment (Section 4 of the paper): T steps of any proposal, corrected
+once.
+
+One transition is `advance(state, draw(key), gather(...))`: the randomness is drawn apart from its
+use, so that it can be drawn in bulk, fed backwards by a test, or told to a data loader ahead of
+time.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance import Acceptance, full
+from amagold.core import checks, trees
+from amagold.core.randomness import draw_all, resolve
+from amagold.gradients import GradientEstimator, Minibatch
+from amagold.gradients import full as full_gradient
+from amagold.target import Target
+from amagold.trajectory._densities import from_densities
+from amagold.trajectory._phase import Phase, Proposal
+from amagold.trajectory._trajectory import run_trajectory
+
+INT32_MAX = 2**31 - 1
+STRETCH = 0x57E7  # folded into a transition's key for the step size's own number
+# a transition of all chains that needs more noise than this draws it step by step
+LATE_BYTES = 256 * 2**20
+
+
+class State(NamedTuple):
+    """What the next transition needs."""
+
+    position: trees.PyTree  # theta
+    # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
+    momentum: trees.PyTree
+    memory: Any  # what the test remembers of the position
+
+
+class Randomness(NamedTuple):
+    """Everything random about one transition; nothing here depends on the state."""
+
+    momentum: trees.PyTree  # empty when the momentum is kept
+    noise: Any  # the proposal's noise, steps on the leading axis
+    gradient_noise: Any  # the gradient estimator's own noise, steps on the leading axis
+    batches: Any  # which examples the steps' gradients see, steps on the leading axis
+    test: Any  # the uniform number of the test
+    # what the step size is multiplied by in this transition; empty where it is fixed
+    stretch: Any = ()
+
+
+@trees.record(static=("label",))
+class Info:
+    """Diagnostics of one transition. `label` says whether the sampler that made it is exact or
+    biased.
+    """
+
+    is_accepted: jax.Array
+    acceptance_rate: jax.Array  # min(1, a)
+    log_ratio: jax.Array  # log a = U(theta) - U(theta*) + rho
+    is_divergent: jax.Array  # the ratio was NaN, infinite or hopeless; the proposal was rejected
+    num_gradient_examples: jax.Array
+    num_energy_examples: jax.Array
+    label: str
+    # an example that broke the test's bound, or -1; empty where the test has none
+    broken_bound: Any = ()
+
+
+@trees.record(static=("num_steps", "resample_momentum", "jitter"))
+class Sampler:
+    """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three
+    parts of a step.
+
+    The record is a pytree: pass it to your own jitted functions as an argument, and a new step
+    size, friction or mass does not recompile them, nor is the data baked into them.
+    """
+
+    target: Target
+    proposal: Proposal
+    gradient: GradientEstimator
+    acceptance: Acceptance
+    num_steps: int
+    resample_momentum: bool
+    # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against
+    # resonances
+    jitter: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """Whether draws are exact in the limit: "exact", "biased", or "approximate" with
+        its error.
+        """
+        return "biased" if self.proposal.symmetry == "none" else self.acceptance.label
+
+    def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
+        """The state at a position. A kept momentum starts from its stationary law if a key is
+        given, else from zero.
+        """
+        position = trees.as_position(position)
+        self.check(position)
+        momentum: trees.PyTree = ()
+        if not self.resample_momentum:
+            momentum = _first_momentum(self.proposal, key, position)
+        state = State(position, momentum, _remember(self, position))
+        if trees.is_concrete(state.memory) and not all(
+            bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)
+        ):
+            raise ValueError(
+                "position must have a finite log density, got one that is not; start where the "
+                "density is positive"
+            )
+        return state
+
+    def check(self, position: trees.PyTree) -> None:
+        """Raise with a clear sentence when the target or the proposal does not fit positions like
+        this one.
+        """
+        self.target.check(position)
+        self.proposal.check(position)
+
+    def step(
+        self, key: jax.Array, state: State, batches: trees.PyTree = None
+    ) -> tuple[State, Info]:
+        """One transition. `batches` is for plan="external": T batches of rows, stacked on a leading
+        axis.
+        """
+        return _step(self, key, state, batches)
+
+    def draw(self, key: jax.Array, position: trees.PyTree, late: bool = False) -> Randomness:
+        """All randomness of one transition. Only shapes and types of the position are read.
+
+        With `late`, large noise stays a key until its step; the bits are the same.
+        """
+        noise_key, batch_key, test_key = jax.random.split(key, 3)
+        draws = {
+            "momentum": (self.proposal.draw_momentum if self.resample_momentum else None, None),
+            "noise": (self.proposal.draw, self.num_steps),
+            "gradient_noise": (self.gradient.draw_noise, self.num_steps),
+        }
+        batches = self.gradient.draw(batch_key, self.target, self.num_steps)
+        drawn = draw_all(draws, noise_key, position, late)
+        return Randomness(
+            **drawn,
+            batches=batches,
+            test=self.acceptance.draw(test_key),
+            stretch=self._draw_stretch(key),
+        )
+
+    def _draw_stretch(self, key: jax.Array) -> Any:
+        """The same for all steps of a trajectory and the same both ways, so that the transition
+        stays exact.
+        """
+        if not self.jitter:
+            return ()
+        return jax.random.uniform(
+            jax.random.fold_in(key, STRETCH), minval=1.0 - self.jitter, maxval=1.0 + self.jitter
+        )
+
+    def draws_late(self, position: trees.PyTree, num_chains: int = 1) -> bool:
+        """Whether one transition of all chains needs so much noise that it is better drawn late."""
+        drawn = jax.eval_shape(lambda key: self.draw(key, position), jax.random.key(0))
+        return trees.num_bytes((drawn.noise, drawn.gradient_noise)) * num_chains > LATE_BYTES
+
+    def gather(self, randomness: Randomness, batches: trees.PyTree = None) -> Any:
+        """The rows that the transition's minibatches name, steps on the leading axis."""
+        if isinstance(self.gradient, Minibatch) and self.gradient.is_external:
+            return self.gradient.arrange(randomness.batches, _checked(self, batches))
+        return self.gradient.gather(self.target, randomness.batches)
+
+    def num_gradients(self, position: trees.PyTree) -> int:
+        """How many gradients one transition evaluates. Nothing is computed, and the target is not
+        asked.
+        """
+        counted: list[int] = []
+
+        def count(key: jax.Array) -> None:
+            randomness = self.draw(key, position)
+            momentum = (
+                randomness.momentum
+                if self.resample_momentum
+                else _first_momentum(self.proposal, key, position)
+            )
+            flat = lambda at, step: jax.tree.map(jnp.zeros_like, at)  # noqa: E731
+            noise = randomness.noise
+            counted.append(
+                run_trajectory(
+                    self.proposal, Phase(position, momentum), noise, (), flat, self.num_steps
+                )[2]
+            )
+
+        jax.eval_shape(count, jax.random.key(0))
+        return self.num_steps * counted[0]
+
+    def _run(
+        self, origin: Phase, randomness: Randomness, rows: Any
+    ) -> tuple[Phase, jax.Array, int]:
+        """The trajectory's end, its work, and the gradients that each step asked for."""
+
+        def gradient(position: trees.PyTree, step: tuple[Any, Any]) -> trees.PyTree:
+            step_rows, noise = step
+            if rows is None:
+                step_rows = self.gradient.gather(self.target, step_rows)
+            return self.gradient.estimate(
+                self.target, position, step_rows, resolve(self.gradient.draw_noise, noise, position)
+            )
+
+        proposal: Any = self.proposal
+        if self.jitter:
+            proposal = dataclasses.replace(
+                proposal, step_size=proposal.step_size * randomness.stretch
+            )
+        needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
+        return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
+
+    def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
+        """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows
+        from the target's data.
+        """
+        origin = Phase(
+            state.position, randomness.momentum if self.resample_momentum else state.momentum
+        )
+        end, work, calls = self._run(origin, randomness, rows)
+        decision = self.acceptance.decide(
+            self.target, randomness.test, state.memory, end.position, work
+        )
+
+        # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
+        turned = self.proposal.reverse(origin)
+        accepted = State(
+            end.position, () if self.resample_momentum else end.momentum, decision.memory
+        )
+        rejected = State(
+            turned.position, () if self.resample_momentum else turned.momentum, state.memory
+        )
+        state = trees.where(decision.is_accepted, accepted, rejected)
+
+        acceptance_rate = jnp.where(
+            jnp.isfinite(decision.log_ratio), jnp.exp(jnp.minimum(decision.log_ratio, 0.0)), 0.0
+        )
+        info = Info(
+            is_accepted=decision.is_accepted,
+            acceptance_rate=acceptance_rate,
+            log_ratio=decision.log_ratio,
+            is_divergent=decision.is_divergent,
+            num_gradient_examples=_count(
+                self.num_steps * calls * self.gradient.num_examples(self.target)
+            ),
+            num_energy_examples=_count(self.acceptance.num_examples(self.target))
+            if decision.num_examples is None
+            else decision.num_examples,
+            label=self.label,
+            broken_bound=decision.broken_bound,
+        )
+        return state, info
+
+
+def amortized(
+    target: Target,
+    proposal: Any,
+    num_steps: int = 10,
+    gradient: GradientEstimator | None = None,
+    acceptance: Acceptance | None = None,
+    resample_momentum: bool = True,
+) -> Sampler:
+    """T steps of any proposal, corrected once by a Metropolis-Hastings test (eq. 3 and eq. 6 of the
+    paper).
+
+    Args:
+      target: what to sample from.
+      proposal: one stochastic step with tractable densities. With `draw`, `propose` and
+        `log_density` on positions it is corrected by the reversible form; with `reverse`,
+        `draw_momentum` and `log_momentum` too, on phases, by the skew-reversible form; one that
+        knows its own work has `step`. `amagold.trajectory` has examples.
+      num_steps: T.
+      gradient: how grad U is estimated; None is the exact gradient.
+      acceptance: the test; None is the exact test over all data.
+      resample_momentum: draw the momentum afresh for every transition (reversible), or keep it and
+        negate it on rejection.
+    """
+    gradient = full_gradient() if gradient is None else gradient
+    acceptance = full() if acceptance is None else acceptance
+    checks.whole_number(
+        "num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test"
+    )
+    gradient.check(target, int(num_steps))
+    estimator: GradientEstimator = bound_to(target, gradient)
+    test: Acceptance = bound_to(target, acceptance, getattr(estimator, "reference", None))
+    if not resample_momentum and getattr(test, "needs_fresh_momentum", False):
+        raise ValueError(
+            "resample_momentum must be True with acceptance.barker, got False: each of its many "
+            "rejections would turn the chain around; "
+            "use another test, or a fresh momentum"
+        )
+    if test.label == "exact" and not estimator.keeps_exactness:
+        raise ValueError(
+            "gradient must use a batch plan that is reversal-invariant with an exact test, got "
+            "one that says it is not: the "
+            "T batches of a trajectory must be as likely in reverse; use plan='iid', 'epoch', "
+            "'palindrome' or 'external'"
+        )
+    moves = from_densities(proposal, test.uses_work)
+    _check_proposal(moves, test, resample_momentum)
+    return Sampler(target, moves, estimator, test, int(num_steps), bool(resample_momentum))
+
+
+def _check_proposal(proposal: Proposal, test: Acceptance, resample_momentum: bool) -> None:
+    """Raise where a test could not make the draws exact, or chains would stay on few paths."""
+    if proposal.symmetry == "none" and test.uses_work:
+        raise ValueError(
+            "proposal must be reversible or skew-reversible for a test to follow, got "
+            f"{type(proposal).__name__}, whose work does "
+            "not account for the way back; use trajectory.Leapfrog, or acceptance.never_reject(), "
+            "which is biased"
+        )
+    if (
+        proposal.symmetry == "skew-reversible"
+        and not resample_momentum
+        and not proposal.refreshes_momentum
+    ):
+        raise ValueError(
+            "friction must be positive with resample_momentum=False, got none in "
+            f"{type(proposal).__name__}: the momentum would "
+            "never be refreshed; give a positive friction, or use resample_momentum=True"
+        )
+
+
+def bound_to(target: Target, part: Any, *known: Any) -> Any:
+    """A gradient or test with what it needs to know of the target beforehand, such as sums over all
+    data; most need nothing.
+    """
+    return part.bind(target, *known) if hasattr(part, "bind") else part
+
+
+@jax.jit
+def _step(
+    sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree
+) -> tuple[State, Info]:
+    randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
+    rows = (
+        None
+        if batches is None and not _is_external(sampler)
+        else sampler.gather(randomness, batches)
+    )
+    return sampler.advance(state, randomness, rows)
+
+
+@jax.jit
+def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
+    return sampler.acceptance.remember(sampler.target, position)
+
+
+def _first_momentum(
+    proposal: Proposal, key: jax.Array | None, position: trees.PyTree
+) -> trees.PyTree:
+    draw = proposal.draw_momentum
+    if draw is None:
+        return ()
+    if key is not None:
+        return draw(key, position)
+    form = jax.eval_shape(lambda unused: draw(unused, position), jax.random.key(0))
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
+
+
+def _is_external(sampler: Sampler) -> bool:
+    return isinstance(sampler.gradient, Minibatch) and sampler.gradient.is_external
+
+
+def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
+    """The outside loader's batches, if they have the form the trajectory needs."""
+    leading = (sampler.num_steps, sampler.gradient.batch_size)  # type: ignore[attr-defined]
+    wanted = jax.tree.map(lambda leaf: (*leading, *leaf.shape[1:]), sampler.target.data)  # type: ignore[union-attr]
+    found = jax.tree.map(jnp.shape, batches)
+    if batches is None or found != wanted:
+        raise ValueError(
+            "batches must hold num_steps x batch_size rows of every data array with "
+            f"plan='external': shapes {wanted}, got "
+            f"{'none' if batches is None else found}; stack the next {sampler.num_steps} batches "
+            "of the loader"
+        )
+    return batches
+
+
+def _count(examples: int) -> jax.Array:
+    """A count as an array; as a float where it would overflow an int32."""
+    return jnp.int32(examples) if examples <= INT32_MAX else jnp.float32(examples)

@@ -1,0 +1,252 @@
+"""The run itself: warm-up, then draws, chunk by chunk, with everything that is needed to go on
+after each.
+"""
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.adaptation import _block_adaptation, _window_adaptation
+from amagold.adaptation._tunable import number
+from amagold.adaptation._window_adaptation import Progress, Rules
+from amagold.core import trees
+from amagold.mode._reference import Reference
+from amagold.runner._broken_bounds import check_bounds
+from amagold.runner._chunked_run import Kept, run_chunks
+from amagold.samplers import Sampler, State
+from amagold.sampling._columns import columns_of, constants_of, warmup_columns_of
+from amagold.sampling._compile_time import watch_compilation
+from amagold.sampling._display import Display
+from amagold.sampling._interruption import Stopper
+from amagold.sampling._likeness import likeness_of
+from amagold.sampling._recorder import Recorder
+from amagold.sampling._settings import Settings
+from amagold.store._checkpoint import Checkpoint, pack, unpack
+
+SHORT_RUN = 50  # blocks of the warm-up
+# of draws on a device at a time: several copies are alive while one is written and the next is made
+CHUNK_BYTES = 4 * 2**20
+
+
+class Reached(NamedTuple):
+    """How far a run is. During sampling `warmup` holds the frozen sampler and the latest states."""
+
+    warmup: Progress
+    num_drawn: int = 0
+    warmup_seconds: float = 0.0
+    sampling_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    stopped: str | None = None  # why it ended early
+
+    @property
+    def sampler(self) -> Sampler:
+        return self.warmup.sampler
+
+
+def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
+    """Everything that the rest of the run depends on, beside the seed and the target, and what to
+    know that one again by.
+    """
+    at = reached.warmup
+    arrays = (
+        pack("states", at.states)
+        | pack("proposal", at.sampler.proposal)
+        | pack("step", at.step)
+        | pack("moments", at.moments)
+    )
+    # what the gradient and the test know of all data, so that both go on about the same place to
+    # the bit
+    arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
+    arrays |= likeness_of(at.sampler.target, at.states.position)
+    notes = {
+        "warmup_done": at.done,
+        "num_steps": at.sampler.num_steps,
+        "warmup_seconds": reached.warmup_seconds,
+        "sampling_seconds": reached.sampling_seconds,
+        "compile_seconds": reached.compile_seconds,
+    }
+    is_sampling = at.done >= num_warmup
+    return Checkpoint(
+        "sampling" if is_sampling else "warmup",
+        reached.num_drawn if is_sampling else at.done,
+        arrays,
+        notes,
+    )
+
+
+def restore(checkpoint: Checkpoint, like: Progress) -> Reached:
+    """Back to where the checkpoint was made, in the form of a warm-up that has not begun."""
+    notes, arrays = checkpoint.notes, checkpoint.arrays
+    as_arrays = lambda name, tree: jax.tree.map(jnp.asarray, unpack(name, arrays, tree))  # noqa: E731
+    proposal = as_arrays("proposal", jax.tree.map(jnp.asarray, like.sampler.proposal))
+    sampler = dataclasses.replace(
+        like.sampler, proposal=proposal, num_steps=int(notes["num_steps"])
+    )
+    at = Progress(
+        int(notes["warmup_done"]),
+        sampler,
+        as_arrays("states", like.states),
+        as_arrays("step", like.step),
+        as_arrays("moments", like.moments),
+    )
+    num_drawn = checkpoint.done if checkpoint.phase == "sampling" else 0
+    return Reached(
+        at, num_drawn, notes["warmup_seconds"], notes["sampling_seconds"], notes["compile_seconds"]
+    )
+
+
+def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference:
+    """The reference that control variates are taken about."""
+    flat = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
+    square = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
+    # of more than the position and the gradient there is the Hessian, or nothing
+    has_hessian = f"reference.{len(jax.tree.leaves(position)) + 1}" in checkpoint.arrays
+    form = Reference(position, flat, square if has_hessian else None)  # pyright: ignore[reportArgumentType]
+    return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
+
+
+def run(
+    reached: Reached,
+    key: jax.Array,
+    rules: Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
+) -> Reached:
+    """Go on until the run is complete or has to stop. What is returned is saved."""
+    reached = _warm_up(reached, key, rules, settings, recorder, display, stopper)
+    if reached.warmup.done >= settings.num_warmup and not reached.stopped:
+        reached = _draw(reached, key, rules, settings, recorder, display, stopper)
+    _save(reached, settings, recorder, at_once=True)
+    return reached
+
+
+def _save(
+    reached: Reached, settings: Settings, recorder: Recorder, *, at_once: bool = False
+) -> None:
+    """Make everything so far safe, now or when it is due."""
+    recorder.note(
+        is_complete=reached.num_drawn == settings.num_samples,
+        stopped=reached.stopped,
+        warmup_time=reached.warmup_seconds,
+        sampling_time=reached.sampling_seconds,
+        compile_time=reached.compile_seconds,
+    )
+    recorder.save(lambda: checkpoint_of(reached, settings.num_warmup), at_once=at_once)
+
+
+def _warm_up(
+    reached: Reached,
+    key: jax.Array,
+    rules: Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
+) -> Reached:
+    display.begin("warm-up", reached.warmup.done)
+    while reached.warmup.done < settings.num_warmup and not stopper.reason:
+        began = time.monotonic()
+        with watch_compilation() as compiling:
+            adaptation = _block_adaptation if rules.by_block else _window_adaptation
+            at, trace = adaptation.next_block(reached.warmup, key, rules)
+        recorder.add(warmup_columns_of(trace, at.sampler))
+        seconds = max(0.0, time.monotonic() - began - compiling.seconds)
+        reached = reached._replace(
+            warmup=at,
+            warmup_seconds=reached.warmup_seconds + seconds,
+            compile_seconds=reached.compile_seconds + compiling.seconds,
+        )
+        step = (
+            float(trace.step_size[-1])
+            if rules.target_acceptance is not None
+            else number(at.sampler, "step_size")
+        )
+        display.update("warm-up", at.done, trace.acceptance_rate, trace.is_divergent, step)
+        _save(reached, settings, recorder, at_once=at.done == settings.num_warmup)
+    return reached._replace(
+        stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None
+    )
+
+
+def _draw(
+    reached: Reached,
+    key: jax.Array,
+    rules: Rules,
+    settings: Settings,
+    recorder: Recorder,
+    display: Display,
+    stopper: Stopper,
+) -> Reached:
+    sampler = reached.sampler
+    step = number(sampler, "step_size")
+    # a short run goes on with the program of the warm-up: larger chunks would take longer to
+    # compile than they save
+    of_warmup = _block_adaptation.block_transitions(settings.num_warmup)
+    at_once = (
+        of_warmup
+        if rules.by_block and settings.num_warmup and settings.num_samples <= SHORT_RUN * of_warmup
+        else None
+    )
+    chunks = run_chunks(
+        sampler,
+        key,
+        reached.warmup.states,
+        settings.num_samples - reached.num_drawn,
+        thin=settings.thin,
+        first=settings.num_warmup + reached.num_drawn * settings.thin,
+        chunk_bytes=CHUNK_BYTES,
+        keep_energy=True,
+        at_once=at_once,
+        should_stop=lambda: stopper.reason is not None,
+    )
+    one = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype),
+        reached.warmup.states.position,
+    )
+    constants = constants_of(sampler, one, settings.thin)
+    display.begin("sampling", reached.num_drawn)
+    began = time.monotonic()
+    before = reached
+    with watch_compilation() as compiling:
+        # before anything runs: what is compiled later goes on beside the draws, and is not taken
+        # off their time
+        first = next(chunks, None)
+    for states, kept in _one_ahead(first, chunks):
+        kept = jax.tree.map(np.asarray, kept)
+        check_bounds(kept.info)
+        recorder.add(columns_of(kept, sampler, constants))
+        reached = reached._replace(
+            warmup=reached.warmup._replace(states=states),
+            num_drawn=reached.num_drawn + kept.info.is_accepted.shape[0],
+            sampling_seconds=before.sampling_seconds
+            + max(1e-9, time.monotonic() - began - compiling.seconds),
+            compile_seconds=before.compile_seconds + compiling.seconds,
+        )
+        display.update(
+            "sampling", reached.num_drawn, kept.info.acceptance_rate, kept.info.is_divergent, step
+        )
+        _save(reached, settings, recorder)
+        if stopper.reason:
+            break
+    return reached._replace(
+        stopped=stopper.reason if reached.num_drawn < settings.num_samples else None
+    )
+
+
+def _one_ahead(
+    earlier: tuple[State, Kept] | None, chunks: Iterator[tuple[State, Kept]]
+) -> Iterator[tuple[State, Kept]]:
+    """The first chunk and the rest, with the next one already under way on the devices while the
+    host takes care of this one.
+    """
+    while earlier is not None:
+        later = next(chunks, None)
+        yield earlier
+        earlier = later

@@ -1,0 +1,91 @@
+"""The plan of a run whose sampler was given: its settings are kept, but for what warm-up was asked
+to adapt.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from amagold.adaptation._tunable import number
+from amagold.adaptation._warmup import Warmup
+from amagold.samplers import Sampler
+
+
+@dataclass(frozen=True)
+class Given:
+    """The sampler as it was given."""
+
+    proposal: str
+    gradient: str
+    acceptance: str
+    label: str
+    num_steps: int
+    resample_momentum: bool
+    step_size: float | None
+    friction: float | None
+    batch_size: int | None
+    batch_plan: str | None
+    numbers: str  # a checksum of all traced settings, the mass among them
+    target_acceptance: float | None
+    mass: str | None
+
+    @classmethod
+    def from_sampler(cls, sampler: Sampler, warmup: Warmup) -> "Given":
+        proposal = getattr(sampler.proposal, "proposal", sampler.proposal)
+        plan = getattr(sampler.gradient, "plan", None)
+        return cls(
+            proposal=type(proposal).__name__,
+            gradient=type(sampler.gradient).__name__,
+            acceptance=type(sampler.acceptance).__name__,
+            label=sampler.label,
+            num_steps=sampler.num_steps,
+            resample_momentum=sampler.resample_momentum,
+            step_size=number(sampler, "step_size"),
+            friction=number(sampler, "friction"),
+            batch_size=getattr(sampler.gradient, "batch_size", None),
+            batch_plan=None if plan is None else type(plan).__name__,
+            numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
+            target_acceptance=warmup.target_acceptance,
+            mass=warmup.mass,
+        )
+
+    def sentences(self) -> list[str]:
+        """The plan in plain words."""
+        size = "" if self.step_size is None else f" of step size {self.step_size:.4g}"
+        batch = "" if self.batch_size is None else f" of {self.batch_size} examples"
+        kind = (
+            f"{self.num_steps} {self.proposal} steps{size} per transition, "
+            f"{self.gradient.lower()} gradients{batch}"
+        )
+        lines = [f"The sampler as given ({self.label}): {kind}."]
+        adapted = []
+        if self.target_acceptance is not None:
+            adapted.append(f"the step size, to an acceptance of {self.target_acceptance:g}")
+        if self.mass is not None:
+            adapted.append(f"a {self.mass} mass, from the draws")
+        lines.append(
+            f"Warm-up adapts {' and '.join(adapted)}, then freezes it."
+            if adapted
+            else "Warm-up adapts nothing."
+        )
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Given":
+        return cls(**stored)
+
+
+def _checksum(tree: Any) -> str:
+    seal = hashlib.sha256()
+    for leaf in jax.tree.leaves(tree):
+        seal.update(np.asarray(leaf, np.float64).tobytes())
+    return seal.hexdigest()[:16]

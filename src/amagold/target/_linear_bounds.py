@@ -1,0 +1,93 @@
+"""How far one example's log likelihood can stray from its Taylor polynomial: what exact tests on a
+few examples rest on.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from amagold.core import trees
+
+
+class LinearBounds(NamedTuple):
+    """For likelihoods that see the position through a linear predictor: log likelihood_i =
+    outcome(z_i, example), z linear.
+
+    The outcome's derivatives satisfy |f_i^(k)(z)| <= derivatives[k - 1] scale_i exp(growth |z -
+    z_ref|) for k = 1, 2, 3; those of a vector z in the Euclidean norm. Distances are in the norm
+    |v|_H^2 = v . H v with the Hessian H at the reference, and a_i is the largest change of z_i over
+    a step of length one. The remainders of order 0, 1 and 2 about the reference then satisfy
+    |R_i(theta*) - R_i(theta)| <= c_i M, where c_i = scale_i a_i^(order + 1) and M is symmetric in
+    theta and theta*.
+
+    The last two fields sharpen the parabolas between which the outcome stays, for Firefly; without
+    them derivatives[1] gives both: -lower_curvature_i |z - z_ref|^2 / 2 <= f_i(z) - f_i(z_ref) -
+    f_i'(z_ref) . (z - z_ref) <= upper_curvature scale_i |z - z_ref|^2 / 2.
+    """
+
+    # (position, example) -> z, a number or a vector
+    predictor: Callable[[trees.PyTree, trees.PyTree], jax.Array]
+    outcome: Callable[[jax.Array, trees.PyTree], jax.Array]  # (z, example) -> log likelihood
+    # math.inf where there is no bound: remainders of that order are then refused
+    derivatives: tuple[float, float, float]
+    # (z at the reference, example) -> scale_i; None is one
+    scale: Callable[[jax.Array, trees.PyTree], jax.Array] | None = None
+    growth: float = 0.0
+    # (z at the reference, example) -> a number
+    lower_curvature: Callable[[jax.Array, trees.PyTree], jax.Array] | None = None
+    upper_curvature: float | None = None  # zero for an outcome that is concave in z
+
+    def magnitude(
+        self,
+        order: int,
+        distance: jax.Array,
+        reach: jax.Array,
+        other: jax.Array,
+        largest: Any,
+        *,
+        is_scalar: bool = False,
+    ) -> jax.Array:
+        """M(theta, theta*), from |theta - theta*|, |theta - ref| and |theta* - ref| in the norm of
+        H, and the largest a_i.
+
+        The slope of a remainder of order 1 or 2 is at most K_2 |z| or K_3 z^2 / 2, z = z_i - z_ref,
+        and is integrated from one end to the other. A number z that is nowhere farther out than
+        `reach` and `other` and moves no farther than `distance` does worst from the farther end
+        inwards. A vector goes along a straight line, or by way of the reference.
+        """
+        if math.isinf(self.derivatives[order]):
+            raise ValueError(
+                f"order must be another than {order} here: the outcome's derivative {order + 1} "
+                "has no bound; order=2 is usual"
+            )
+        farther = jnp.maximum(reach, other)
+        inner = farther - distance  # beyond the reference if negative
+        if order == 0:
+            size = self.derivatives[0] * distance
+        elif order == 1 and is_scalar:
+            # K_2 (A^2 - B |B|) / 2, A = farther, B = inner
+            size = (
+                0.5
+                * self.derivatives[1]
+                * jnp.where(inner > 0, distance * (farther + inner), farther**2 + inner**2)
+            )
+        elif order == 1:
+            size = (
+                0.5
+                * self.derivatives[1]
+                * jnp.minimum(distance * (reach + other), reach**2 + other**2)
+            )
+        elif is_scalar:
+            # K_3 (A^3 - B^3) / 6, as a product because the difference may be small
+            size = self.derivatives[2] / 6.0 * distance * (farther**2 + farther * inner + inner**2)
+        else:
+            straight = 0.25 * distance * (reach**2 + other**2)
+            size = self.derivatives[2] * jnp.minimum(straight, (reach**3 + other**3) / 6.0)
+        return size * jnp.exp(self.growth * largest * farther) if self.growth else size
+
+    def is_scalar(self, position: trees.PyTree, example: trees.PyTree) -> bool:
+        """Whether the predictor is one number."""
+        return jax.eval_shape(self.predictor, position, example).shape == ()

@@ -1,0 +1,78 @@
+"""Where a trajectory is, and what moves it."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from amagold.core import trees
+from amagold.core.randomness import Draw
+
+# position -> grad U~_t(position), of the step's own minibatch
+Gradient = Callable[[trees.PyTree], trees.PyTree]
+
+
+def has_friction(friction: jax.Array | float | None) -> bool:
+    """Whether friction and its noise renew the momentum. A traced value passes: it is not known
+    yet.
+    """
+    return friction is not None and (
+        not trees.is_concrete(friction) or bool(np.all(np.asarray(friction) > 0.0))
+    )
+
+
+class Phase(NamedTuple):
+    """A point of the space a proposal moves in: theta, and r where there is a momentum (else the
+    empty tuple).
+    """
+
+    position: trees.PyTree
+    momentum: trees.PyTree = ()
+
+
+Symmetry = Literal["reversible", "skew-reversible", "none"]  # what a step's work accounts for
+
+
+class Proposal(Protocol):
+    """One stochastic step, apart from its randomness."""
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """Whether the work makes up for the way back: as it is ("reversible"), or with time turned
+        around ("skew-reversible").
+
+        "none" where it does not: no test can then make the sampler exact.
+        """
+        ...
+
+    @property
+    def refreshes_momentum(self) -> bool:
+        """Whether a momentum that is kept from one transition to the next is forgotten in time;
+        False stays on few paths.
+        """
+        ...
+
+    def check(self, position: trees.PyTree) -> None:
+        """Raise when the proposal does not fit positions of this form."""
+        ...
+
+    @property
+    def draw(self) -> Draw | None:
+        """The step's own noise, with `shape` as leading axes; None where there is none. Reads only
+        the position's form.
+        """
+        ...
+
+    @property
+    def draw_momentum(self) -> Draw | None:
+        """A momentum from its stationary distribution; None where there is none."""
+        ...
+
+    def reverse(self, phase: Phase) -> Phase:
+        """The involution x^ that turns time around; the identity for a reversible proposal."""
+        ...
+
+    def step(self, phase: Phase, noise: Any, gradient: Gradient) -> tuple[Phase, jax.Array]:
+        """The next phase and the work of getting there."""
+        ...

@@ -1,0 +1,47 @@
+"""Run a proposal for T steps and add up its work."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from amagold.core import trees
+from amagold.core.randomness import resolve
+from amagold.trajectory._phase import Phase, Proposal
+
+# (position, what the step's gradient needs) -> grad U~_t(position)
+StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]
+
+
+def run_trajectory(
+    proposal: Proposal, phase: Phase, noise: Any, rows: Any, gradient: StepGradient, num_steps: int
+) -> tuple[Phase, jax.Array, int]:
+    """The phase after `num_steps` steps, the work of all of them, and the gradients that one step
+    asked for.
+
+    `noise` and `rows` have the steps on their leading axis.
+    """
+    asked: list[tuple[trees.PyTree, trees.PyTree]] = []
+
+    def body(
+        carry: tuple[Phase, jax.Array], step: tuple[Any, Any]
+    ) -> tuple[tuple[Phase, jax.Array], None]:
+        phase, total = carry
+        step_noise, step_rows = step
+        asked.clear()
+
+        def step_gradient(position: trees.PyTree) -> trees.PyTree:
+            for earlier, found in asked:  # a proposal and its density ask at the same place
+                if earlier is position:
+                    return found
+            asked.append((position, gradient(position, step_rows)))
+            return asked[-1][1]
+
+        step_noise = resolve(proposal.draw, step_noise, phase.position)
+        phase, work = proposal.step(phase, step_noise, step_gradient)
+        return (phase, total + work.astype(total.dtype)), None
+
+    nothing = jnp.zeros((), jnp.result_type(float))
+    (phase, work), _ = jax.lax.scan(body, (phase, nothing), (noise, rows), length=num_steps)
+    return phase, work, len(asked)

@@ -1,1 +1,0 @@
-"""What happens before sampling: the mode, its curvature, dispersed starts, and a plan."""
