@@ -2,11 +2,13 @@
 good draws.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import xarray
 
-from amagold.sampling._advice import advice_on
+from amagold.sampling._advice import advice_on, advice_on_plan
 
 
 def groups(draws, energy=None, acceptance=0.9):
@@ -68,8 +70,51 @@ def test_slow_tails_are_said():
     """The bulk is independent, and whether a draw is in the tail changes rarely."""
     generator = np.random.default_rng(0)
     scale = np.where(walk(generator, (4, 1000), 0.995) > 1.3, 6.0, 1.0)
-    found = said(generator.normal(size=(4, 1000)) * scale)
-    assert "small tail ESS" in found or "small ESS" in found or "R-hat" in found
+    draws = generator.normal(size=(4, 1000)) * scale
+    [sentence] = [
+        each
+        for each in advice_on(*groups(draws), has_test=True)
+        if each.startswith("small tail ESS")
+    ]
+    # what helps, by arguments that `sample` has
+    assert "warmup=amagold.Warmup(target_acceptance=0.95)" in sentence
+    assert "non-centred" in sentence
+    assert "small ESS" not in said(draws), "the bulk is well known"
+
+
+def plan(**facts):
+    known = {"is_mode_found": True, "num_searches": 16, "is_explained": True}
+    return SimpleNamespace(**known | {"num_weighty_modes": 1, "mode_shares": (1.0,)} | facts)
+
+
+@pytest.mark.parametrize("acceptance", [0.9, 0.0], ids=["slow", "frozen"])
+def test_a_missing_mode_is_said_where_something_is_amiss(acceptance):
+    generator = np.random.default_rng(0)
+    lost = plan(is_mode_found=False)
+    slow = groups(walk(generator, (4, 1000), 0.995), acceptance=acceptance)
+    found = advice_on(*slow, has_test=True, plan=lost)
+    assert found[0].startswith("no mode: 16 search(es) found none")
+    assert "give an init inside the bulk" in found[0]
+    assert len(found) > 1
+    good = groups(generator.normal(size=(4, 1000)))
+    assert advice_on(*good, has_test=True, plan=lost) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "num_chains", "starts_given", "words"),
+    [
+        ({}, 1, True, []),
+        ({"num_weighty_modes": 2, "mode_shares": (0.7, 0.3)}, 4, False, []),
+        ({"num_weighty_modes": 2, "mode_shares": (0.7, 0.3)}, 4, True, ["several modes"]),
+        ({"num_weighty_modes": 2, "mode_shares": (0.7, 0.3)}, 1, False, ["several modes"]),
+        ({"is_explained": False}, 4, False, []),
+        ({"is_explained": False}, 4, True, ["hidden mass"]),
+        ({"is_explained": False}, 1, False, ["hidden mass"]),
+    ],
+)
+def test_modes_that_chains_do_not_start_at(facts, num_chains, starts_given, words):
+    found = advice_on_plan(plan(**facts), num_chains, starts_given)
+    assert [sentence.split(":")[0] for sentence in found] == words
 
 
 @pytest.mark.parametrize("num_draws", [1, 3])

@@ -243,6 +243,18 @@ def test_every_family_keeps_the_promise(name, num_examples):
         )
 
 
+@pytest.mark.parametrize("name", ["auto", "total", "delayed"])
+def test_every_sum_over_all_data_is_wide_where_that_is_measured(name):
+    """Large residuals of so many examples that float32 values would round the log ratio."""
+    (target, _), _ = family("linear", 2**20)
+    test = acceptance.delayed(order=1) if name == "delayed" else acceptance.full(name)
+    bound = test.bind(target)
+    assert bound.is_wide if name == "delayed" else bound.keep == "double"
+    small = family("linear", 100)[0][0]
+    assert not getattr(test.bind(small), "is_wide", False)
+    assert getattr(test.bind(small), "keep", name) == name
+
+
 def test_small_problems_stay_as_they_were():
     target = problem(1000)
     assert acceptance.full().bind(target).keep == "auto"

@@ -41,12 +41,12 @@ def earnings(num_rows=1192):
     )
 
 
-def two_gaussians(first=0.7, apart=4.0):
+def two_gaussians(first=0.7, apart=4.0, size=2):
     def log_density(at):
         near = jnp.log(first) - 0.5 * jnp.sum((at + apart) ** 2)
         return jnp.logaddexp(near, jnp.log(1.0 - first) - 0.5 * jnp.sum((at - apart) ** 2))
 
-    return amagold.Density(log_density, init=np.zeros(2))
+    return amagold.Density(log_density, init=np.zeros(size))
 
 
 def spike_and_slab():
@@ -157,6 +157,17 @@ def test_the_larger_clump_is_found_from_the_smaller():
     assert float(found.mode.position[0]) == pytest.approx(mean, abs=0.05)
 
 
+def test_modes_of_many_parameters_are_kept_apart():
+    """Where no Hessian is taken: from `init` alone one of the two would be found."""
+    target = two_gaussians(size=300)
+    found = survey(target, target.init, jax.random.key(0))
+    np.testing.assert_allclose(found.shares, [0.7, 0.3], atol=0.05)
+    assert not found.has_one_region
+    assert sorted(float(np.sign(region.center[0])) for region in found.regions) == [-1.0, 1.0]
+    alone = amagold.Density(lambda at: -0.5 * jnp.sum(at**2), init=np.zeros(300))
+    assert survey(alone, alone.init, jax.random.key(0)).has_one_region
+
+
 def sampled(target, seed=0, **settings):
     with pytest.warns(amagold.SamplingWarning):
         return amagold.sample(target, seed=seed, progress=False, **settings)
@@ -179,6 +190,16 @@ def test_chains_start_at_both_modes_and_r_hat_sees_it():
 @pytest.mark.parametrize("seed", range(4))
 def test_hidden_mass_is_never_silent(target, seed):
     assert any(sentence.startswith("R-hat") for sentence in sampled(target, seed).warnings)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [(two_gaussians(), "several modes"), (spike_and_slab(), "hidden mass")]
+)
+def test_a_given_start_does_not_hide_what_was_found(target, words):
+    """All chains begin at one place, so that they agree whatever lies elsewhere."""
+    start = np.full(target.init.shape, -4.0 if words == "several modes" else 0.0, np.float32)
+    run = sampled(target, init=start, num_samples=50, num_warmup=50)
+    assert any(sentence.startswith(words) for sentence in run.warnings)
 
 
 @pytest.mark.slow

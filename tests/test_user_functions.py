@@ -300,6 +300,16 @@ def counting(position):
     return -0.5 * position**2
 
 
+def test_an_energy_difference_notices_what_has_changed(monkeypatch):
+    monkeypatch.setitem(globals(), "SCALE", 1.0)
+    target = amagold.Density(lambda at: -SCALE * jnp.sum(at**2))  # noqa: F821
+    a, b = np.array([2.0], np.float32), np.array([1.0], np.float32)
+    assert amagold.energy_difference(target, a, b) == pytest.approx(3.0)
+    monkeypatch.setitem(globals(), "SCALE", 2.0)
+    with pytest.raises(ValueError, match="log_density reads SCALE, which has changed"):
+        amagold.energy_difference(target, a, b)
+
+
 def test_a_function_that_counts_its_calls_is_left_alone():
     seen = []
     for prior in (counting, lambda position: (seen.append(1), -0.5 * position**2)[1]):
@@ -319,8 +329,8 @@ def test_one_function_is_compiled_once():
 
     for shift in range(3):
         amagold.energy_difference(amagold.Posterior(log_likelihood, prior, DATA + shift), 1.0, 0.0)
-    # at both ends, in one trace, and a look at the types of each target
-    assert len(traces) <= 2 + 3
+    # at both ends, in one trace, and two looks at the form of each target
+    assert len(traces) <= 2 + 2 * 3
 
 
 def test_a_record_of_arrays_may_stand_for_a_function():
@@ -337,4 +347,4 @@ def test_a_record_of_arrays_may_stand_for_a_function():
 
     found = [difference(Traced(jnp.float32(width))) for width in (2.0, 1.0)]
     np.testing.assert_allclose(found, [-7.5 + 0.5 / 4.0, -7.5 + 0.5])
-    assert len(traces) <= 2 + 2  # and a look at the types of each
+    assert len(traces) <= 2 + 2 * 2  # and two looks at the form of each

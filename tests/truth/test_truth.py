@@ -7,13 +7,25 @@ import calibration
 import numpy as np
 import pytest
 import table
-from calibration import Outcome, faults, is_calibrated, is_doubtful, verdict, z_score, z_scores
+from calibration import (
+    Outcome,
+    faults,
+    is_calibrated,
+    is_doubtful,
+    row_limit,
+    verdict,
+    worst_of,
+    z_score,
+    z_scores,
+)
 from exact import normal, of_weights, on_a_line
 from false_alarms import threshold
 from record import Row, coordinate, functionals
 from running import run_row, run_seeds
 from scipy.signal import lfilter
 from suite import APPLIED, HARD, ROWS
+
+import amagold
 
 NUM_CHAINS, NUM_DRAWS, NUM_SEEDS = 4, 1000, 4
 NORMAL = Row(
@@ -218,6 +230,30 @@ def test_the_document_is_the_kept_results():
     document = table.DOCUMENT.read_text()
     assert document == table.render(document, kept)
     assert all(f"| {name} |" in document for name in ROWS)
+    assert faults(kept, HARD) == []
+
+
+WALL, NUM_WALL_SEEDS, WALL_DEFECT = "one Poisson count of 0, Gamma(.5, 1) prior, log scale", 32, 1.9
+
+
+@pytest.mark.slow
+def test_errors_beside_a_steep_wall_are_as_large_as_claimed():
+    """Long steps of one size gave errors 1.9 times as large as claimed: so many seeds see that."""
+    outcomes = [run_row(ROWS[WALL], seed) for seed in range(NUM_WALL_SEEDS)]
+    assert row_limit(NUM_WALL_SEEDS, len(outcomes[0].z)) < WALL_DEFECT
+    assert is_calibrated(outcomes), worst_of(outcomes)
+    run = amagold.sample(ROWS[WALL].target(), 10, 20, progress=False)
+    assert run.plan.jitter > 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_mass_from_an_untypical_mode_is_not_planned_on():
+    """At the mode the counties' spread is 3.5, and 0.15 where the mass is."""
+    run = amagold.sample(ROWS["radon_partially_pooled_noncentered"].target(), progress=False)
+    assert not run.plan.is_trusted
+    assert run.plan.mass == "diagonal"
+    assert amagold.minimum_ess(run.posterior) > 600, "165 with the curvature at the mode"
 
 
 @pytest.mark.slow

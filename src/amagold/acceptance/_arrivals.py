@@ -3,7 +3,7 @@ on a few examples share.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,9 @@ from amagold.acceptance._alias_table import AliasTable
 from amagold.acceptance._full_test import HOPELESS
 from amagold.core import trees
 from amagold.core.randomness import scaled, unit
-from amagold.energy import _chunks as chunks
-from amagold.energy._wide_sums import add_to, subtract, zero
+from amagold.data import Chunk
+from amagold.energy._chunks import chunk_size_for
+from amagold.energy._wide_sums import Wide, add_to, subtract, zero
 from amagold.target import Posterior
 
 ROUNDING = 1e-3  # by which an example may seem to exceed its bound
@@ -119,25 +120,13 @@ def scan_all(
     """log pi(theta*) - log pi(theta) over all data; a loop that does not turn where no chain asks
     for it.
     """
-    length = min(target.num_examples, chunks.chunk_size_for(target, position))
-    num_chunks = -(-target.num_examples // length)
 
-    def visit(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-        index, total = carry
-        # tied to the index, because the compiler would move work that does not change out of the
-        # loop, and do it always
-        here, there, index = jax.lax.optimization_barrier((position, proposed, index))
-        first = index * length
-        start = jnp.minimum(first, target.num_examples - length)
-        rows = chunks.rows_at(target.data, start, length)
-        differences = target.log_likelihoods(there, rows) - target.log_likelihoods(here, rows)
-        return index + 1, add_to(
-            total, jnp.where(start + jnp.arange(length) >= first, differences, 0.0)
-        )
+    def visit(total: Wide, chunk: Chunk, ends: tuple[trees.PyTree, trees.PyTree]) -> Wide:
+        here, there = (target.log_likelihoods(at, chunk.rows) for at in ends)
+        return add_to(total, chunk.only_new(there - here))
 
-    _, total = jax.lax.while_loop(
-        lambda carry: scans & (carry[0] < num_chunks), visit, (jnp.int32(0), zero())
-    )
+    chunk_size = chunk_size_for(target, position)
+    total = target.examples.scan_if(scans, visit, zero(), (position, proposed), chunk_size)
     return subtract(
         add_to(total, (target.log_prior(proposed) - target.log_prior(position))[None]), zero()
     )

@@ -42,7 +42,7 @@ def compare(target: Posterior, bounds: LinearBounds, center: trees.PyTree) -> No
     numbers = np.unique(
         np.linspace(0, target.num_examples - 1, min(NUM_EXAMPLES, target.num_examples)).astype(int)
     )
-    rows = jax.tree.map(lambda leaf: leaf[numbers], target.data)
+    rows = target.examples.rows(numbers)
     bent, apart = (
         np.asarray(found)
         for found in _disagreements(target, bounds, trees.as_position(center), rows)

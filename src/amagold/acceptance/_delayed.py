@@ -26,7 +26,9 @@ import jax.numpy as jnp
 from amagold.acceptance._acceptance_test import Decision
 from amagold.acceptance._full_test import HOPELESS
 from amagold.core import trees
-from amagold.energy import _chunks as chunks
+from amagold.data import Chunk
+from amagold.energy._chunks import chunk_size_for
+from amagold.energy._float64 import in_double, needs_double, wide_log_likelihoods
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Posterior, Target, with_data
@@ -41,7 +43,7 @@ class DelayedMemory(NamedTuple):
     log_likelihood: Wide
 
 
-@trees.record()
+@trees.record(static=("is_wide",))
 class DelayedTest:
     """Exact, and looks at the data only where a surrogate accepts. `acceptance.delayed`
     makes it.
@@ -52,6 +54,7 @@ class DelayedTest:
     is_count_fixed = False  # how many examples a test looks at is in its decision
 
     reference: Reference
+    is_wide: bool = False  # whether log likelihoods are evaluated in float64
 
     def draw(self, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """A uniform for each stage, as its logarithm."""
@@ -62,7 +65,9 @@ class DelayedTest:
         posterior = _with_data(target)
         polynomial = self._polynomial(position)
         return DelayedMemory(
-            posterior.log_prior(position), polynomial, _total(posterior, position, jnp.bool_(True))
+            posterior.log_prior(position),
+            polynomial,
+            self._total(posterior, position, jnp.bool_(True)),
         )
 
     def energy(self, memory: DelayedMemory) -> jax.Array:
@@ -83,7 +88,7 @@ class DelayedTest:
         first = work + log_prior - memory.log_prior - rise
         is_inside = target.is_inside(proposed)
         passes = is_inside & jnp.isfinite(first) & (draws[0] < first)
-        log_likelihood = _total(posterior, proposed, passes)
+        log_likelihood = self._total(posterior, proposed, passes)
         # log a_2 = [sum_i log likelihood_i + T](theta*) - [same](theta)
         second = subtract(log_likelihood, memory.log_likelihood) + rise
         is_accepted = passes & jnp.isfinite(second) & (draws[1] < second)
@@ -98,6 +103,19 @@ class DelayedTest:
 
     def num_examples(self, target: Target) -> int:
         return _with_data(target).num_examples
+
+    def _total(self, target: Posterior, position: trees.PyTree, is_wanted: jax.Array) -> Wide:
+        """sum_i log likelihood_i, summed in float64; a loop that does not turn where no chain asks
+        for it.
+        """
+
+        def visit(total: Wide, chunk: Chunk, here: trees.PyTree) -> Wide:
+            with in_double(self.is_wide):
+                evaluate = wide_log_likelihoods if self.is_wide else Posterior.log_likelihoods
+                return add_to(total, chunk.only_new(evaluate(target, here, chunk.rows)))
+
+        chunk_size = chunk_size_for(target, position)
+        return target.examples.scan_if(is_wanted, visit, zero(), position, chunk_size)
 
     def _polynomial(self, position: trees.PyTree) -> jax.Array:
         return self.reference.taylor_energy(self.reference.away(position), self.reference.order)
@@ -121,7 +139,7 @@ class Delayed:
             or (reference.hessian is None) != (self.order == 1)
         ):
             reference = reference_of(target, self.center, self.order)
-        return DelayedTest(reference)
+        return DelayedTest(reference, needs_double(target, reference.position))
 
 
 def delayed(order: int = 2, center: trees.PyTree = None) -> Delayed:
@@ -139,26 +157,6 @@ def delayed(order: int = 2, center: trees.PyTree = None) -> Delayed:
             f"order must be 1 or 2, got {order!r}; without a polynomial it is acceptance.full()"
         )
     return Delayed(int(order), None if center is None else trees.as_position(center))
-
-
-def _total(target: Posterior, position: trees.PyTree, is_wanted: jax.Array) -> Wide:
-    """sum_i log likelihood_i, in float64; a loop that does not turn where no chain asks for it."""
-    length = min(target.num_examples, chunks.chunk_size_for(target, position))
-    num_chunks = -(-target.num_examples // length)
-
-    def visit(carry: tuple[jax.Array, Wide]) -> tuple[jax.Array, Wide]:
-        index, total = carry
-        # tied to the index, because the compiler would move work that does not change out of the
-        # loop, and do it always
-        here, index = jax.lax.optimization_barrier((position, index))
-        first = index * length
-        start = jnp.minimum(first, target.num_examples - length)
-        values = target.log_likelihoods(here, chunks.rows_at(target.data, start, length))
-        return index + 1, add_to(total, jnp.where(start + jnp.arange(length) >= first, values, 0.0))
-
-    return jax.lax.while_loop(
-        lambda carry: is_wanted & (carry[0] < num_chunks), visit, (jnp.int32(0), zero())
-    )[1]
 
 
 def _with_data(target: Target) -> Posterior:

@@ -136,9 +136,7 @@ class FireflyTest:
         times = count.time + jnp.cumsum(arrivals.gaps)
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
-        rows = jax.tree.map(
-            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
-        )
+        rows = target.examples.rows(examples)
         gaps, rounding = gaps_of(
             self.bounds, self.surrogate.position, here.position, proposed, rows
         )

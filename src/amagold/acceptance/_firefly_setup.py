@@ -14,6 +14,7 @@ from amagold.acceptance._firefly import FireflyTest
 from amagold.acceptance._firefly_gaps import curvatures
 from amagold.acceptance._predictor_norms import slopes as slopes_of
 from amagold.core import checks, trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, zeros_like
 from amagold.mode._derivatives import whole_hessian
@@ -120,12 +121,12 @@ def _curvature(target: Posterior, position: trees.PyTree, bounds: LinearBounds) 
     """The Hessian of -sum log B: sum_i kappa_i A_i^T A_i."""
     size = trees.size(position)
 
-    def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        slopes = jax.vmap(lambda row: slopes_of(bounds, position, row))(rows)
+    def visit(total: Wide, chunk: Chunk) -> Wide:
+        slopes = jax.vmap(lambda row: slopes_of(bounds, position, row))(chunk.rows)
         kappas = jax.vmap(lambda row: curvatures(bounds, bounds.predictor(position, row), row)[0])(
-            rows
+            chunk.rows
         )
-        kappas = kappas if is_new is None else jnp.where(is_new, kappas, 0.0)
+        kappas = chunk.only_new(kappas)
         return add_each(total, jnp.einsum("i,ika,ikb->ab", kappas, slopes, slopes))
 
     chunk_size = max(1, chunks.chunk_size_for(target, position) // size)
@@ -147,11 +148,8 @@ def _weights(
         square = jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]
         return curvatures(bounds, bounds.predictor(position, example), example)[1] * square
 
-    def visit(
-        found: jax.Array, rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> jax.Array:
-        new = jax.vmap(one)(rows)
-        return new if is_new is None else jax.lax.dynamic_update_slice_in_dim(found, new, start, 0)
+    def visit(found: jax.Array, chunk: Chunk) -> jax.Array:
+        return chunk.write(found, jax.vmap(one)(chunk.rows))
 
     chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
     return chunks.fold(target, position, visit, jnp.zeros(target.num_examples), chunk_size)

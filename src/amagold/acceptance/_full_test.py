@@ -10,9 +10,8 @@ from amagold.core import checks, trees
 from amagold.energy._float64 import needs_double
 from amagold.energy._remembered_energy import Memory, energy_of, log_density_difference, remember
 from amagold.mode._reference import Reference
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
-MANY = 2**18  # examples from which on it is measured how much they round
 HOPELESS = -1000.0  # a log ratio below this is reported as a divergence
 
 
@@ -38,12 +37,12 @@ class FullTest:
         the ratio.
         """
         at = target.init if reference is None else reference.position
-        is_measured = (
-            self.keep == "auto" and isinstance(target, Posterior) and target.num_examples >= MANY
+        is_measured = self.keep in ("auto", "total")
+        return (
+            dataclasses.replace(self, keep="double")
+            if is_measured and needs_double(target, at)
+            else self
         )
-        if not is_measured or at is None or not trees.is_concrete((target.data, at)):  # type: ignore[union-attr]
-            return self
-        return dataclasses.replace(self, keep="double") if needs_double(target, at) else self  # type: ignore[arg-type]
 
     def draw(self, key: jax.Array) -> jax.Array:
         # log of a uniform number, without the zero that a uniform draw can return
@@ -75,7 +74,7 @@ class FullTest:
         )
 
     def num_examples(self, target: Target) -> int:
-        return target.num_examples if isinstance(target, Posterior) else 0
+        return target.num_examples
 
 
 def full(keep: str = "auto", chunk_size: int | None = None) -> FullTest:
@@ -84,8 +83,9 @@ def full(keep: str = "auto", chunk_size: int | None = None) -> FullTest:
     Args:
       keep: what is remembered of the current state: "examples" (a log likelihood per example, 4N
         bytes a chain), "total" (one number accumulated in float64), "double" (the same, its terms
-        evaluated in float64 too), or "auto": per example up to 256 MiB a chain, but "double" where
-        2^18 examples or more are measured to round the log ratio by more than 1e-3.
+        evaluated in float64 too), or "auto": per example up to 256 MiB a chain. "auto" and "total"
+        become "double" where 2^18 examples or more are measured to round the log ratio by more
+        than 1e-3.
       chunk_size: examples evaluated at once; None derives it from a byte budget.
     """
     if keep not in ("auto", "examples", "total", "double"):

@@ -108,9 +108,7 @@ def look_at_more(
         places = seen.num_seen + jnp.arange(looks.block_size)
         is_new = places < num_examples
         examples = order(jnp.minimum(places, num_examples - 1))
-        rows = jax.tree.map(
-            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
-        )
+        rows = target.examples.rows(examples)
         found = differences.between(target, position, proposed, rows)
         seen = _add(seen, found, is_new)
         is_look = seen.num_seen >= looks.ends[seen.num_looks]

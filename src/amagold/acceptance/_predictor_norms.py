@@ -1,12 +1,12 @@
 """How much each example's predictor can change over a step of length one."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
@@ -42,17 +42,9 @@ def norms_and_scales(
             return jnp.linalg.norm(rows), scale
         return jnp.sqrt(jnp.linalg.eigvalsh(rows @ rows.T)[-1]), scale
 
-    def visit(
-        carry: tuple[jax.Array, jax.Array], rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> tuple[jax.Array, jax.Array]:
-        found = jax.vmap(one)(rows)
-        if is_new is None:
-            return found
-        norms, scales = (
-            jax.lax.dynamic_update_slice_in_dim(old, new, start, 0)
-            for old, new in zip(carry, found, strict=True)
-        )
-        return norms, scales
+    def visit(carry: tuple[jax.Array, jax.Array], chunk: Chunk) -> tuple[jax.Array, jax.Array]:
+        norms, scales = jax.vmap(one)(chunk.rows)
+        return chunk.write(carry[0], norms), chunk.write(carry[1], scales)
 
     nothing = jnp.zeros(target.num_examples, flat.dtype)
     chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)

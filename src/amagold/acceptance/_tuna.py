@@ -143,9 +143,7 @@ class TunaTest:
         times = count.time + jnp.cumsum(arrivals.gaps)
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
-        rows = jax.tree.map(
-            lambda leaf: leaf.at[examples].get(mode="promise_in_bounds"), target.data
-        )
+        rows = target.examples.rows(examples)
         differences, rounding = differences_and_rounding(
             self.bounds, self.reference, self.order, position, proposed, rows
         )

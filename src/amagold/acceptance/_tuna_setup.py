@@ -171,7 +171,7 @@ def _typical(
             test.remember(target, position), test.remember(target, proposed)
         )
         examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
-        rows = jax.tree.map(lambda leaf: leaf[examples], target.data)
+        rows = target.examples.rows(examples)
         differences = remainder_differences(
             test.bounds, test.reference, test.order, position, proposed, rows
         )

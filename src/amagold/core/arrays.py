@@ -135,3 +135,17 @@ def blocks(table: np.ndarray) -> Iterator[slice]:
     """Rows that are looked at together."""
     step = max(1, BLOCK // max(1, table.shape[1]))
     return (slice(start, start + step) for start in range(0, len(table), step))
+
+
+def count_non_finite(array: Any) -> int:
+    """How many values are NaN or infinite, looked at in blocks of rows so that no copy of the whole
+    is made.
+    """
+    values = np.asarray(array)
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0
+    block = max(1, 2**22 // max(1, values[:1].size))
+    return sum(
+        int(np.sum(~np.isfinite(values[start : start + block])))
+        for start in range(0, len(values), block)
+    )

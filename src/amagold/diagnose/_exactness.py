@@ -254,11 +254,7 @@ def _sum_up(
     flat = jnp.concatenate(
         [leaf.reshape(num_draws * num_chains, -1) for leaf in jax.tree.leaves(positions)], axis=1
     )
-    at_once = (
-        max(1, EXAMPLES_AT_ONCE // target.num_examples)
-        if isinstance(target, Posterior)
-        else EXAMPLES_AT_ONCE
-    )
+    at_once = max(1, EXAMPLES_AT_ONCE // max(1, target.num_examples))
     values = jax.lax.map(
         lambda one: measure(target, ruler, one, look_at(target, like, one)),
         flat,

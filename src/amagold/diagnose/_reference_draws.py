@@ -19,7 +19,7 @@ from amagold.core import trees
 from amagold.diagnose._test_functions import Ruler, first_ruler, look_at, measure
 from amagold.energy._remembered_energy import Memory, log_density_difference
 from amagold.gradients._full_gradient import energy_gradient
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
 # the way of one transition in posterior standard deviations: a Gaussian's draws are then
 # independent
@@ -60,11 +60,7 @@ def run_reference(
     ruler = jax.jit(first_ruler)(target, position)
     spread = jnp.std(flat, axis=0)
     settings = Settings(1.0, jnp.where(spread > 0.0, spread, 1.0))
-    at_once = (
-        max(1, min(num_chains, EXAMPLES_AT_ONCE // target.num_examples))
-        if isinstance(target, Posterior)
-        else num_chains
-    )
+    at_once = max(1, min(num_chains, EXAMPLES_AT_ONCE // max(1, target.num_examples)))
     run = partial(_run, target, position, at_once=at_once)
     in_round = max(TRIAL, num_transitions // NUM_ROUNDS)
     for number in range(NUM_ROUNDS):

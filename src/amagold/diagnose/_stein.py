@@ -10,7 +10,7 @@ import numpy as np
 
 from amagold.core import checks, trees
 from amagold.gradients._full_gradient import energy_gradient
-from amagold.target import Posterior, Target
+from amagold.target import Target
 from amagold.target._transform import sampled
 
 ROWS_AT_ONCE = 256  # rows of the kernel matrix that exist at one time
@@ -105,9 +105,7 @@ def _stein_sum(positions: np.ndarray, scores: np.ndarray) -> float:
 
 def _scores(target: Target, positions: trees.PyTree) -> np.ndarray:
     """grad log pi at every draw, flattened."""
-    at_once = (
-        max(1, EXAMPLES_AT_ONCE // target.num_examples) if isinstance(target, Posterior) else 1024
-    )
+    at_once = min(1024, max(1, EXAMPLES_AT_ONCE // max(1, target.num_examples)))
     found = np.asarray(_all_scores(target, trees.as_position(positions), at_once), np.float64)
     if not np.isfinite(found).all():
         raise ValueError(

@@ -3,10 +3,10 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.compiling import OFTEN, jit
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._float64 import can_widen, in_double, wide_log_likelihoods, widen
 from amagold.energy._wide_sums import Wide, add_to, zero
@@ -29,6 +29,7 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
                 f"{name} must be finite to have an energy, got non-finite values; pass a finite "
                 "position"
             )
+    target.check_functions(a)
     if not isinstance(target, Posterior):
         return float(_density_difference(target, a, b))
     total = _energy_difference(target, a, b, can_widen(target, a))
@@ -43,13 +44,11 @@ def _density_difference(target: Any, a: trees.PyTree, b: trees.PyTree) -> jax.Ar
 @jit(OFTEN, "is_wide")
 def _energy_difference(target: Posterior, a: trees.PyTree, b: trees.PyTree, is_wide: bool) -> Wide:
     # U(a) - U(b) = log p(b) - log p(a) + sum_i [log p(x_i | b) - log p(x_i | a)]
-    def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
+    def visit(total: Wide, chunk: Chunk) -> Wide:
         with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
-            differences = evaluate(target, b, rows) - evaluate(target, a, rows)
-            return add_to(
-                total, differences if is_new is None else jnp.where(is_new, differences, 0.0)
-            )
+            differences = evaluate(target, b, chunk.rows) - evaluate(target, a, chunk.rows)
+            return add_to(total, chunk.only_new(differences))
 
     total = chunks.fold(target, a, visit, zero())
     with in_double(is_wide):

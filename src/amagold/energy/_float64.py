@@ -14,10 +14,13 @@ import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
-from amagold.target import Posterior
+from amagold.target import Posterior, Target
 
+MANY = 2**18  # examples from which on it is measured how much they round
+NUM_SLOPES = 1024  # examples that the posterior's width is judged by
 PROMISE = 1e-3  # what an energy difference may be off by
 
 
@@ -57,7 +60,9 @@ def can_widen(target: Posterior, position: trees.PyTree) -> bool:
         return False
     try:
         with jax.enable_x64(True):
-            rows = jax.tree.map(lambda leaf: leaf[:1], target.data)
+            rows = jax.tree.map(
+                lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), target.example
+            )
             jax.eval_shape(lambda at, rows: wide_log_likelihoods(target, at, rows), position, rows)
             jax.eval_shape(lambda at: target.log_prior(widen(at)), position)
     except (TypeError, ValueError):
@@ -76,8 +81,14 @@ def rounding_of(target: Posterior, position: trees.PyTree) -> float:
     return abs(float(found)) + 2.0 * float(spread)
 
 
-def needs_double(target: Posterior, position: trees.PyTree) -> bool:
-    """Whether float32 values would break the promise, and float64 ones keep it."""
+def needs_double(target: Target, position: trees.PyTree) -> bool:
+    """Whether so many float32 values would break the promise, and float64 ones keep it.
+
+    Measured by a pass over the data, where there are many and they can be looked at.
+    """
+    is_known = position is not None and target.examples.is_concrete and trees.is_concrete(position)
+    if not (is_known and isinstance(target, Posterior) and target.num_examples >= MANY):
+        return False
     return can_widen(target, position) and not rounding_of(target, position) <= PROMISE
 
 
@@ -86,23 +97,21 @@ def _error_and_spread(target: Posterior, position: trees.PyTree) -> tuple[jax.Ar
     # to either side of the position, as far as the posterior is wide: 1 / sqrt(N E[g^2]) for a
     # gradient g of one example
     flat = trees.flatten(position)
-    some = jax.tree.map(lambda leaf: leaf[:: max(1, target.num_examples // 1024)], target.data)
+    some = target.examples.some(NUM_SLOPES)
+    rows = some.rows(jnp.arange(some.num_examples))
     slopes = jax.vmap(lambda row: trees.flatten(jax.grad(target.log_likelihood)(position, row)))(
-        some
+        rows
     )
     squares = target.num_examples * jnp.mean(slopes**2, axis=0)
     away = jnp.cos(jnp.arange(flat.shape[0])) * jnp.where(squares > 0, jax.lax.rsqrt(squares), 0.0)
     # not as far to both sides: what rounds alike there would cancel
     a, b = (trees.unflatten_like(flat + length * away, position) for length in (1.0, -2.0))
 
-    def visit(
-        total: tuple[Wide, Wide], rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> tuple[Wide, Wide]:
-        narrow = target.log_likelihoods(b, rows) - target.log_likelihoods(a, rows)
-        wide = [wide_log_likelihoods(target, at, rows) for at in (b, a)]
+    def visit(total: tuple[Wide, Wide], chunk: Chunk) -> tuple[Wide, Wide]:
+        narrow = target.log_likelihoods(b, chunk.rows) - target.log_likelihoods(a, chunk.rows)
+        wide = [wide_log_likelihoods(target, at, chunk.rows) for at in (b, a)]
         with jax.enable_x64(True):
-            errors = narrow.astype(jnp.float64) - (wide[0] - wide[1])
-            errors = errors if is_new is None else jnp.where(is_new, errors, 0.0)
+            errors = chunk.only_new(narrow.astype(jnp.float64) - (wide[0] - wide[1]))
             return add_to(total[0], errors), add_to(total[1], errors**2)
 
     error, total = chunks.fold(

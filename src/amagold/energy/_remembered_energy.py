@@ -1,15 +1,16 @@
 """What is remembered of the current state, so that a test evaluates the proposal alone."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._float64 import in_double, wide_log_likelihoods, widen
 from amagold.energy._wide_sums import Wide, add_to, precise_sum, subtract, zero
-from amagold.target import Density, Posterior, Target
+from amagold.target import Posterior, Target
 
 # per chain; above this one float64 total is remembered instead of a value per example
 EXAMPLE_MEMORY_BYTES = 256 * 2**20
@@ -45,8 +46,8 @@ def remember(
 
     With `"double"` it is a total whose terms are evaluated in float64 too.
     """
-    if isinstance(target, Density):
-        return DensityMemory(jnp.asarray(target.log_density(position)))
+    if not isinstance(target, Posterior):
+        return DensityMemory(jnp.asarray(target.log_prior(position)))
     if keep == "auto":
         keep = "examples" if 4 * target.num_examples <= EXAMPLE_MEMORY_BYTES else "total"
     if keep == "examples":
@@ -80,11 +81,10 @@ def energy_of(memory: Memory) -> jax.Array:
 def _total(
     target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool
 ) -> Wide:
-    def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
+    def visit(total: Wide, chunk: Chunk) -> Wide:
         with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods
-            values = evaluate(target, position, rows)
-            return add_to(total, values if is_new is None else jnp.where(is_new, values, 0.0))
+            return add_to(total, chunk.only_new(evaluate(target, position, chunk.rows)))
 
     total = chunks.fold(target, position, visit, zero(), chunk_size)
     with in_double(is_wide):

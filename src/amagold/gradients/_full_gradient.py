@@ -5,8 +5,9 @@ from typing import Any
 import jax
 
 from amagold.core import trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
 
 @trees.record()
@@ -34,20 +35,15 @@ class Full:
         return energy_gradient(target, position)
 
     def num_examples(self, target: Target) -> int:
-        return target.num_examples if isinstance(target, Posterior) else 0
+        return target.num_examples
 
 
 def energy_gradient(target: Target, position: trees.PyTree) -> trees.PyTree:
     """grad U(theta) = -grad log prior - sum_i grad log likelihood_i."""
-    if not isinstance(target, Posterior):
-        return trees.negate(jax.grad(target.log_density)(position))
 
-    def visit(
-        total: trees.PyTree, rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> trees.PyTree:
+    def visit(total: trees.PyTree, chunk: Chunk) -> trees.PyTree:
         def log_likelihood(at: trees.PyTree) -> jax.Array:
-            values = target.log_likelihoods(at, rows)
-            return values.sum() if is_new is None else (values * is_new).sum()
+            return chunk.only_new(target.log_likelihoods(at, chunk.rows)).sum()
 
         return trees.add(total, jax.grad(log_likelihood)(position))
 

@@ -42,9 +42,7 @@ class Minibatch:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
     def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
-        return jax.tree.map(
-            lambda leaf: leaf.at[draws].get(mode="promise_in_bounds"), _with_data(target).data
-        )
+        return _with_data(target).examples.rows(draws)
 
     def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
         """An outside loader's T batches, reversed when the fair coin says so."""

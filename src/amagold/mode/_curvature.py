@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.mode._derivatives import (
     Derivatives,
@@ -108,9 +109,7 @@ def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
     """
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(trees.known_numbers(position)))
-    if is_worth_it(
-        trees.size(position), target.num_examples if isinstance(target, Posterior) else 1
-    ):
+    if is_worth_it(trees.size(position), max(1, target.num_examples)):
         of_data = derivatives_at(target, position, 2) if isinstance(target, Posterior) else None
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
     diagonal, error, steps = _probe(target, position)
@@ -186,9 +185,9 @@ def _positive(values: np.ndarray) -> np.ndarray:
 def _hessian(target: Target, position: trees.PyTree, of_data: Derivatives | None) -> np.ndarray:
     if isinstance(target, Posterior) and of_data is not None:
         return whole_hessian(target, position, of_data.hessian)
-    if isinstance(target, Density) and trees.size(position) <= DENSE_PARAMETERS:
+    if trees.size(position) <= DENSE_PARAMETERS:
         # the program that the search for the mode has compiled
-        return np.asarray(density_derivatives(target.log_density, position).hessian, np.float64)
+        return np.asarray(density_derivatives(target.log_prior, position).hessian, np.float64)
     return np.asarray(_rows(target, position), np.float64)
 
 
@@ -257,15 +256,9 @@ def _products(target: Target, position: trees.PyTree, vectors: jax.Array) -> jax
 
         return -jax.lax.map(product, vectors, batch_size=at_once)
 
-    if not isinstance(target, Posterior):
-        return of_energy(target.log_density)
-
-    def visit(
-        total: jax.Array, rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> jax.Array:
+    def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
         def log_likelihood(at: trees.PyTree) -> jax.Array:
-            values = target.log_likelihoods(at, rows)
-            return values.sum() if is_new is None else (values * is_new).sum()
+            return chunk.only_new(target.log_likelihoods(at, chunk.rows)).sum()
 
         return total + of_energy(log_likelihood)
 

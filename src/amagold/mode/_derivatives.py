@@ -9,6 +9,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import OFTEN, ONCE, jit
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
 from amagold.target import Posterior
@@ -31,19 +32,15 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
     """The derivatives up to the order, 1 or 2."""
     flat = trees.flatten(position)
 
-    def energy(
-        at: jax.Array, rows: trees.PyTree, is_new: jax.Array | None
-    ) -> tuple[jax.Array, jax.Array]:
-        values = -target.log_likelihoods(trees.unflatten_like(at, position), rows)
-        values = values if is_new is None else jnp.where(is_new, values, 0.0)
+    def energy(at: jax.Array, chunk: Chunk) -> tuple[jax.Array, jax.Array]:
+        values = -target.log_likelihoods(trees.unflatten_like(at, position), chunk.rows)
+        values = chunk.only_new(values)
         return values.sum(), values
 
-    def visit(
-        carry: tuple[Wide, Wide, Any], rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> tuple[Wide, Wide, Any]:
+    def visit(carry: tuple[Wide, Wide, Any], chunk: Chunk) -> tuple[Wide, Wide, Any]:
         slope = jax.grad(energy, has_aux=True)
-        gradient, values = slope(flat, rows, is_new)
-        hessian = jax.jacfwd(lambda at: slope(at, rows, is_new)[0])(flat) if order == 2 else None
+        gradient, values = slope(flat, chunk)
+        hessian = jax.jacfwd(lambda at: slope(at, chunk)[0])(flat) if order == 2 else None
         square = None if hessian is None else add_each(carry[2], hessian)
         return add_to(carry[0], values), add_each(carry[1], gradient), square
 

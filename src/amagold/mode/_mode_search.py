@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import checks, trees
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
 from amagold.mode._newton import Descent, descend
@@ -100,23 +101,16 @@ def newton_descent(
     """Newton's search; many examples are searched from the mode of a few of them, which is some
     standard deviations away.
     """
-    if (
-        isinstance(target, Posterior)
-        and target.num_examples * trees.size(start) ** 2 >= MUCH_WORK
-        and target.num_examples >= 8 * FEW
-    ):
+    if target.num_examples * trees.size(start) ** 2 >= MUCH_WORK and target.num_examples >= 8 * FEW:
         few, weight = standing_for_all(target, FEW)
         first = descend(few, start, weight=weight, tolerance=1e-2, max_iterations=max_iterations)
         start = first.end.position if first.is_converged else start
     return descend(target, start, tolerance=tolerance, max_iterations=max_iterations)
 
 
-def standing_for_all(target: Posterior, count: int) -> tuple[Posterior, float]:
+def standing_for_all(target: Any, count: int) -> tuple[Any, float]:
     """The target with some of its examples, evenly spread, and what each of them counts as."""
-    stride = max(1, target.num_examples // count)
-    few = dataclasses.replace(
-        target, data=jax.tree.map(lambda leaf: leaf[::stride][:count], target.data)
-    )
+    few = dataclasses.replace(target, data=target.examples.some(count))
     return few, target.num_examples / few.num_examples
 
 
@@ -251,9 +245,8 @@ def _rough_scales(target: Target, position: trees.PyTree) -> jax.Array:
     if not isinstance(target, Posterior):
         return jnp.ones_like(like)
     num_rows = max(1, min(target.num_examples, SCALE_EXAMPLES, SCALE_VALUES // like.shape[0]))
-    rows = jax.tree.map(
-        lambda leaf: leaf[:: target.num_examples // num_rows][:num_rows], target.data
-    )
+    some = target.examples.some(num_rows)
+    rows = some.rows(jnp.arange(some.num_examples))
     gradients = jax.vmap(lambda row: trees.flatten(jax.grad(target.log_likelihood)(position, row)))(
         rows
     )
@@ -294,16 +287,10 @@ def _energy_above(target: Target, start: trees.PyTree, origin: Wide, scales: jax
 
 def _log_density_and_gradient(target: Target, position: trees.PyTree) -> tuple[Wide, trees.PyTree]:
     """log pi, accumulated in float64, and its gradient, in one pass."""
-    if not isinstance(target, Posterior):
-        value, gradient = jax.value_and_grad(target.log_density)(position)
-        return add_to(zero(), value[None]), gradient
 
-    def visit(
-        carry: tuple[Wide, trees.PyTree], rows: trees.PyTree, start: Any, is_new: jax.Array | None
-    ) -> tuple[Wide, trees.PyTree]:
+    def visit(carry: tuple[Wide, trees.PyTree], chunk: Chunk) -> tuple[Wide, trees.PyTree]:
         def log_likelihood(at: trees.PyTree) -> tuple[jax.Array, jax.Array]:
-            values = target.log_likelihoods(at, rows)
-            values = values if is_new is None else jnp.where(is_new, values, 0.0)
+            values = chunk.only_new(target.log_likelihoods(at, chunk.rows))
             return values.sum(), values
 
         gradient, values = jax.grad(log_likelihood, has_aux=True)(position)

@@ -19,7 +19,6 @@ from amagold.mode._derivatives import (
     Derivatives,
     density_derivatives,
     derivatives_at,
-    prior_derivatives,
 )
 from amagold.target import Posterior, Target
 
@@ -246,8 +245,8 @@ def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Poi
     if not trees.is_finite(position) or not bool(target.is_inside(position)):
         return Point(position, np.inf, nothing, np.diag(nothing))
     if not isinstance(target, Posterior):
-        return Point(position, *_in_float64(density_derivatives(target.log_density, position)))
-    prior = _in_float64(prior_derivatives(target.log_prior, position))
+        return Point(position, *_in_float64(density_derivatives(target.log_prior, position)))
+    prior = _in_float64(density_derivatives(target.log_prior, position))
     data = _in_float64(derivatives_at(target, position, 2))
     return Point(
         position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True))

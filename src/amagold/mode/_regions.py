@@ -3,7 +3,7 @@ it.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +11,11 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
 from amagold.mode._newton import Curved, Point, curved_at, moved
-from amagold.target import Density, Posterior, Target
+from amagold.target import Target
 
 NUM_DRAWS = 32  # of each Gaussian, that its mass is estimated from
 
@@ -85,7 +86,7 @@ def masses_of(
     ]
     stacked = [moved(position, row - trees.known_numbers(position)) for position, row in each]
     energies = np.asarray(
-        _energies(target, jax.tree.map(lambda *leaves: np.stack(leaves), *stacked)), np.float64
+        energies_at(target, jax.tree.map(lambda *leaves: np.stack(leaves), *stacked)), np.float64
     )
     energies = np.where(np.isfinite(energies), energies, np.inf).reshape(len(regions), -1)
     found = []
@@ -107,24 +108,18 @@ def _log_mean(weights: np.ndarray) -> float:
 
 
 @jit(ONCE)
-def _energies(target: Target, positions: trees.PyTree) -> jax.Array:
+def energies_at(target: Target, positions: trees.PyTree) -> jax.Array:
     """U at each of the positions; infinite outside the domain."""
 
     def energy(position: trees.PyTree) -> jax.Array:
-        value = (
-            -target.log_density(position)
-            if isinstance(target, Density)
-            else _summed(target, position)
-        )
-        return jnp.where(target.is_inside(position), value, jnp.inf)
+        return jnp.where(target.is_inside(position), _summed(target, position), jnp.inf)
 
     return jax.lax.map(energy, positions)
 
 
-def _summed(target: Posterior, position: trees.PyTree) -> jax.Array:
-    def visit(total: Wide, rows: trees.PyTree, start: Any, is_new: jax.Array | None) -> Wide:
-        values = -target.log_likelihoods(position, rows)
-        return add_to(total, values if is_new is None else jnp.where(is_new, values, 0.0))
+def _summed(target: Target, position: trees.PyTree) -> jax.Array:
+    def visit(total: Wide, chunk: Chunk) -> Wide:
+        return add_to(total, chunk.only_new(-target.log_likelihoods(position, chunk.rows)))
 
     total = chunks.fold(target, position, visit, zero())
     return total.high + total.low - target.log_prior(position)

@@ -7,7 +7,6 @@ way that hold mass which no mode's Gaussian explains are remembered: chains star
 """
 
 import math
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,15 +16,16 @@ from amagold.mode._curvature import MODEST
 from amagold.mode._mode_search import (
     NEWTON_PARAMETERS,
     Mode,
-    find_mode,
     mode_from,
     newton_descent,
     standing_for_all,
 )
 from amagold.mode._newton import Descent, Point, curved_at, descend
 from amagold.mode._regions import Region, masses_of, region_at
+from amagold.mode._survey_of_many import survey_of_many
+from amagold.mode._survey_result import APART, NEGLIGIBLE, Survey, weighed
 from amagold.mode._wide_positions import wide_positions
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
 NUM_SEARCHES, FEWEST_SEARCHES = 16, 5
 # examples times squared parameters times passes, after which no further search is begun
@@ -35,43 +35,22 @@ FEWEST_EXAMPLES = 2048
 TOLERANCE, MAX_ITERATIONS = 1e-3, 40
 # times the wide positions' spread: a longer step might leave the basin that it began in
 LONGEST = 0.5
-APART = 0.04  # squared distance per parameter, in posterior variances, from which on modes are two
-NEGLIGIBLE = 1e-3  # of the mass: what holds less gets no chain
 UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are too low
 # in log density, that a Gaussian may be too low by
 MARGIN, MARGIN_PER_PARAMETER = math.log(10.0), 0.25
 MOST_MODES = 8
 
 
-class Survey(NamedTuple):
-    """What searches from far apart found."""
-
-    mode: Mode  # the one with most mass
-    shares: list[float]  # of the mass that was found, by mode, the largest first
-    # where chains may start: modes and other places with mass, the most important first
-    regions: list[Region]
-    is_explained: bool  # whether the Gaussians at the modes account for the mass that was found
-    num_searches: int
-
-    @property
-    def has_one_region(self) -> bool:
-        """Whether one mode holds nearly all of the mass, as far as can be told."""
-        return (
-            self.mode.is_converged
-            and self.is_explained
-            and sum(share >= NEGLIGIBLE for share in self.shares) <= 1
-        )
-
-
 def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
     """Search for modes from `init` and from wide positions, on some of the data where there are
     many.
 
-    Beyond 256 parameters, and where the posterior is known to have one mode, there is one search.
+    Where the posterior is known to have one mode there is one search, and beyond 256 parameters
+    where further ones would take long.
     """
     size = trees.size(init)
     if size > NEWTON_PARAMETERS:
-        return Survey(find_mode(target, init), [1.0], [], True, 1)
+        return survey_of_many(target, init, key)
     target.check(init)
     first = newton_descent(target, init, 1e-4, 200)
     if target.has_one_mode and first.is_converged:
@@ -90,7 +69,7 @@ def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
     nearby = [] if few is not target else _nearby(descents)
     if few is not target and modes:
         # with so many examples each mode is as good as Gaussian
-        return _weighed(
+        return weighed(
             mode_from(first, init), modes, [region.log_mass for region in modes], len(descents)
         )
     found_all = _weigh(target, mode_from(first, init), modes, nearby, key, len(descents))
@@ -128,22 +107,9 @@ def _weigh(
     places = [
         region for region, mass in by_importance if mass.log_mass >= total + math.log(NEGLIGIBLE)
     ]
-    weighed = _weighed(mode, modes, own, num_searches)
-    return weighed._replace(regions=_in_turn(weighed.regions, places), is_explained=is_explained)
-
-
-def _weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_searches: int) -> Survey:
-    """The survey of these modes alone, by the mass of each."""
-    if not modes:
-        return Survey(mode, [], [], True, num_searches)
-    by_mass = sorted(zip(modes, log_masses, strict=True), key=lambda pair: -pair[1])
-    shares = np.exp(np.array([log_mass - by_mass[0][1] for _, log_mass in by_mass]))
-    shares /= shares.sum()
-    weighty = [
-        region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE
-    ]
-    best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations)
-    return Survey(best, [float(share) for share in shares], weighty, True, num_searches)
+    found_modes = weighed(mode, modes, own, num_searches)
+    regions = _in_turn(found_modes.regions, places)
+    return found_modes._replace(regions=regions, is_explained=is_explained)
 
 
 def _in_turn(modes: list[Region], places: list[Region]) -> list[Region]:
@@ -159,8 +125,6 @@ def _in_turn(modes: list[Region], places: list[Region]) -> list[Region]:
 
 def _affordable(target: Target, size: int) -> tuple[Target, float]:
     """The target itself, or with some of its examples where searches over all would take long."""
-    if not isinstance(target, Posterior):
-        return target, 1.0
     most = max(FEWEST_EXAMPLES, 10 * size, min(MOST_EXAMPLES, WORK // (50 * size**2)))
     return (target, 1.0) if target.num_examples <= 2 * most else standing_for_all(target, most)
 
@@ -177,7 +141,7 @@ def _search_widely(
         "max_iterations": MAX_ITERATIONS,
         "longest": LONGEST * wide.scales,
     }
-    per_pass = trees.size(init) ** 2 * (target.num_examples if isinstance(target, Posterior) else 1)
+    per_pass = trees.size(init) ** 2 * max(1, target.num_examples)
     descents: list[Descent] = []
     work, known = 0, []
     for start in starts:

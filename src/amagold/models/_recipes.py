@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.data import Data
 from amagold.models import _residuals as residuals
 from amagold.models._double_well import double_well
 from amagold.models._double_well import log_density as double_well_log_density
@@ -43,9 +44,10 @@ def recipe_of(target: Target) -> Recipe | None:
         is_ours = getattr(target.log_density, "function", None) is double_well_log_density
         return ({"model": "double_well"}, {}) if is_ours else None
     settings = _settings(target)
-    if settings is None:
+    if settings is None or isinstance(target.data, Data):
         return None
-    arrays = {f"{DATA}{name}": np.asarray(values) for name, values in target.data._asdict().items()}
+    columns = target.data._asdict()
+    arrays = {f"{DATA}{name}": np.asarray(values) for name, values in columns.items()}
     prior = target.log_prior
     if isinstance(prior, NoisePrior):
         arrays |= {

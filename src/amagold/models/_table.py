@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from amagold.core.arrays import as_numbers, blocks
-from amagold.target._posterior import count_non_finite
+from amagold.core.arrays import as_numbers, blocks, count_non_finite
 
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 # standard deviations between a column's mean and zero, beyond which float32 blurs the differences

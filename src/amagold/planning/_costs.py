@@ -51,11 +51,9 @@ def operations_per_example(target: Target, position: trees.PyTree) -> float:
     program.
     """
     if not isinstance(target, Posterior):
-        return max(1.0, _operations(jax.make_jaxpr(target.log_density)(position).jaxpr))
-    example = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), target.data
-    )
-    return max(1.0, _operations(jax.make_jaxpr(target.log_likelihood)(position, example).jaxpr))
+        return max(1.0, _operations(jax.make_jaxpr(target.log_prior)(position).jaxpr))
+    program = jax.make_jaxpr(target.log_likelihood)(position, target.example)
+    return max(1.0, _operations(program.jaxpr))
 
 
 def _operations(program: Any) -> float:
@@ -141,9 +139,5 @@ class Costs:
 
 def costs_of(target: Target, position: trees.PyTree) -> Costs:
     """The costs of a target's transitions."""
-    num_parameters = trees.size(position)
-    operations = operations_per_example(target, position)
-    if not isinstance(target, Posterior):
-        return Costs(operations, 1, num_parameters, 0)
-    row_values = sum(math.prod(leaf.shape[1:]) for leaf in jax.tree.leaves(target.data))
-    return Costs(operations, target.num_examples, num_parameters, row_values)
+    operations, row_values = operations_per_example(target, position), trees.size(target.example)
+    return Costs(operations, max(1, target.num_examples), trees.size(position), row_values)

@@ -81,7 +81,7 @@ def _covariances(
 
     def at(position: trees.PyTree, key: jax.Array) -> tuple[jax.Array, ...]:
         def differences(number: jax.Array) -> tuple[jax.Array, ...]:
-            row = jax.tree.map(lambda leaf: leaf[number], target.data)
+            row = target.examples.rows(number)
 
             def gradient(at: trees.PyTree) -> jax.Array:
                 return trees.flatten(jax.grad(lambda at: -target.log_likelihood(at, row))(at))

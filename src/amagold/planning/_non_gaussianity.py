@@ -11,8 +11,9 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.data import Chunk
 from amagold.mode._curvature import whitening_of
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
 EXAMPLES = 4096  # that stand for all data
 SHARE = 0.9  # of the places, that a turn must be good at
@@ -104,12 +105,13 @@ def _rests(target: Target, mode: trees.PyTree, places: trees.PyTree) -> tuple[ja
     """
 
     def energy(at: trees.PyTree) -> jax.Array:
-        if not isinstance(target, Posterior):
-            return -target.log_density(at)
-        stride = max(1, target.num_examples // EXAMPLES)
-        rows = jax.tree.map(lambda leaf: leaf[::stride][:EXAMPLES], target.data)
-        scale = target.num_examples / jax.tree.leaves(rows)[0].shape[0]
-        return -scale * jnp.sum(target.log_likelihoods(at, rows)) - target.log_prior(at)
+        few = target.examples.some(EXAMPLES)
+        scale = target.num_examples / max(1, few.num_examples)
+
+        def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
+            return total - scale * jnp.sum(target.log_likelihoods(at, chunk.rows))
+
+        return few.fold(visit, -target.log_prior(at), EXAMPLES)
 
     def rest(place: trees.PyTree) -> tuple[jax.Array, jax.Array]:
         away = jax.tree.map(jnp.subtract, place, mode)

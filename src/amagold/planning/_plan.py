@@ -16,7 +16,7 @@ from amagold.mode._curvature import Curvature
 from amagold.mode._mode_search import Mode, find_mode
 from amagold.mode._reference import Reference
 from amagold.mode._spectrum import grouped
-from amagold.mode._survey import NEGLIGIBLE, Survey
+from amagold.mode._survey_result import NEGLIGIBLE, Survey
 from amagold.planning._at_mode import Known
 from amagold.planning._candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
 from amagold.planning._candidates import best_of, best_of_each_kind, every_candidate
@@ -204,7 +204,7 @@ class Plan:
             return known.test or tuna(
                 center=None if known.reference is None else known.reference.position
             )
-        if self.order is None or not isinstance(target, Posterior):
+        if self.order is None:
             return full()
         # all chains' values of an example are looked at together, a cache-full at a time
         chunk_size = max(1, min(target.num_examples, TEST_VALUES // self.num_chains))
@@ -301,7 +301,7 @@ def make_plan(
         gradient_share=best.gradient_share,
         mass=best.mass,
         num_parameters=curvature.num_parameters,
-        num_examples=target.num_examples if isinstance(target, Posterior) else 0,
+        num_examples=target.num_examples,
         num_chains=int(num_chains),
         ess_per_transition=best.ess_per_transition,
         cost_per_transition=best.cost_per_transition,

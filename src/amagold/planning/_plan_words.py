@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from amagold.mode._mode_search import NEWTON_PARAMETERS
+
 ORDERS = {
     "epoch": "one pass over a fresh shuffle of the data, so that the batches' errors cancel",
     "palindrome": "a pass over a fresh shuffle of the data and back, so that the batches' errors "
@@ -83,6 +85,8 @@ def _modes(plan: Any) -> str:
             "is another; chains start far apart, "
             "and the figures are rough"
         )
+    if plan.num_parameters > NEWTON_PARAMETERS and plan.num_searches == 1:
+        others = " by one search, so there may be others"
     return f"the mode was found{others}, and the posterior is curved like a Gaussian there"
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
+from amagold.data import Chunk
 from amagold.mode._curvature import Curvature
 from amagold.mode._mode_search import NEWTON_PARAMETERS, Mode
 from amagold.mode._newton import descend
 from amagold.mode._regions import Region
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
 FEW_EXAMPLES = 4096  # that a start is tried on
 NUM_PLACES = 64  # around the mode, where gradients are looked at
@@ -169,10 +170,10 @@ def _is_usable(target: Target, position: trees.PyTree) -> jax.Array:
     """Finite, inside the domain, and of finite log density, as far as a few examples tell: chains
     are looked at whole when they begin.
     """
-    if isinstance(target, Posterior):
-        stride = max(1, target.num_examples // FEW_EXAMPLES)
-        rows = jax.tree.map(lambda leaf: leaf[::stride][:FEW_EXAMPLES], target.data)
-        density = jnp.sum(target.log_likelihoods(position, rows)) + target.log_prior(position)
-    else:
-        density = target.log_density(position)
+
+    def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
+        return total + jnp.sum(target.log_likelihoods(position, chunk.rows))
+
+    few = target.examples.some(FEW_EXAMPLES)
+    density = few.fold(visit, target.log_prior(position), FEW_EXAMPLES)
     return trees.all_finite(position) & target.is_inside(position) & jnp.isfinite(density)

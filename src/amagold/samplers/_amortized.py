@@ -368,7 +368,7 @@ def _is_external(sampler: Sampler) -> bool:
 def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
     """The outside loader's batches, if they have the form the trajectory needs."""
     leading = (sampler.num_steps, sampler.gradient.batch_size)  # type: ignore[attr-defined]
-    wanted = jax.tree.map(lambda leaf: (*leading, *leaf.shape[1:]), sampler.target.data)  # type: ignore[union-attr]
+    wanted = jax.tree.map(lambda leaf: (*leading, *leaf.shape), sampler.target.example)
     found = jax.tree.map(jnp.shape, batches)
     if batches is None or found != wanted:
         raise ValueError(

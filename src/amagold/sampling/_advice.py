@@ -12,6 +12,7 @@ SMALLEST_ESS = 400.0  # the same: enough for R-hat and the intervals to be trust
 # of the transitions: a step into a steep wall now and then is just a rejection
 TOLERATED_DIVERGENCES = 1e-3
 SMALLEST_ENERGY_MIXING = 0.3  # Stan's bound for the energy fraction
+FEWEST_CHAINS = 4  # that start far apart, for their agreement to mean something
 FEWEST_DRAWS = 4  # that anything can be told from
 APART = 1.5  # R-hat, above which chains are in different places rather than slow
 # effective draws of one chain by itself per draw, above which it moves; a random walk has some two
@@ -66,7 +67,7 @@ def advice_on(posterior: Any, sample_stats: Any, has_test: bool, plan: Any = Non
             "lower step_size, raise batch_size, or let warm-up adapt it with "
             "warmup=amagold.Warmup(target_acceptance=0.8)"
         )
-        return found
+        return advice_on_mode(plan) + found
     if len(frozen):
         names = ", ".join(map(str, frozen[:8])) + (", ..." if len(frozen) > 8 else "")
         found.append(
@@ -121,6 +122,12 @@ def advice_on_plan(plan: Any, num_chains: int, starts_given: bool) -> list[str]:
             f"{', '.join(f'{share:.2g}' for share in plan.mode_shares)}), and the "
             "chains do not start at all of them; leave init out and set num_chains to at least "
             "twice as many"
+        ]
+    if not plan.is_explained and (starts_given or num_chains < FEWEST_CHAINS):
+        return [
+            "hidden mass: there is some that the curvature at the mode does not account for, and "
+            "the chains do not start far apart, so that their agreement says little; leave init "
+            f"out and run at least {FEWEST_CHAINS} chains"
         ]
     return []
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.data import InMemory
 from amagold.energy._remembered_energy import ExampleMemory, remember
 from amagold.energy._wide_sums import add_to, zero
 from amagold.target import Posterior, Target
@@ -134,12 +135,10 @@ def _nudged(probes: trees.PyTree, epsilons: float) -> trees.PyTree:
 
 def _rows(target: Target, positions: trees.PyTree) -> np.ndarray:
     """The examples looked at: all, or as many as the work allows, from the first to the last."""
-    if not isinstance(target, Posterior):
-        return np.zeros(0, np.int32)
     size = trees.size(positions) // jax.tree.leaves(positions)[0].shape[0]
     allowed = MOST_WORK // (size * (MOST_CHAINS + len(SCALES)))
     most = min(max(MOST_KEPT, min(MOST_EXAMPLES, allowed)), target.num_examples)
-    return np.linspace(0, target.num_examples - 1, most).astype(np.int32)
+    return np.linspace(0, max(0, target.num_examples - 1), most).astype(np.int32)
 
 
 def _values_at(target: Target, positions: trees.PyTree, nudge: float) -> Arrays:
@@ -160,8 +159,8 @@ def _values_at(target: Target, positions: trees.PyTree, nudge: float) -> Arrays:
 def _values(target: Target, probes: trees.PyTree, few: trees.PyTree, rows: Any) -> dict[str, Any]:
     inside = jax.vmap(target.is_inside)(probes)
     if not isinstance(target, Posterior):
-        return {"inside": inside, "density": _float(jax.vmap(target.log_density)(probes))}
-    part = dataclasses.replace(target, data=jax.tree.map(lambda leaf: leaf[rows], target.data))
+        return {"inside": inside, "density": _float(jax.vmap(target.log_prior)(probes))}
+    part = dataclasses.replace(target, data=InMemory(target.examples.rows(rows)))
     kept = np.linspace(0, len(rows) - 1, min(MOST_KEPT, len(rows))).astype(np.int32)
 
     def examples_at(position: trees.PyTree) -> tuple[jax.Array, Any]:

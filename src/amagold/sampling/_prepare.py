@@ -13,7 +13,8 @@ from amagold.adaptation._window_adaptation import Rules, make_rules
 from amagold.core import trees
 from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
-from amagold.mode._survey import Survey, survey
+from amagold.mode._survey import survey
+from amagold.mode._survey_result import Survey
 from amagold.planning._at_mode import find_out
 from amagold.planning._plan import Plan, make_plan
 from amagold.planning._starts import bring_near, disperse, disperse_over

@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from amagold import __version__
-from amagold.target import Posterior, Target
+from amagold.target import Target
 
-BLOCK_BYTES = 32 * 2**20
 SETTINGS = (
     "jax_enable_x64",
     "jax_default_prng_impl",
@@ -42,15 +41,12 @@ def fingerprint(target: Target) -> str | None:
     """A checksum of all data, in order, and of the units they are reported in; None without
     data.
     """
-    if not isinstance(target, Posterior):
-        return None
-    seal = hashlib.sha256()
-    told = target.data if target.transform is None else (target.data, target.transform)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(told):
+    of_data = target.examples.fingerprint()
+    if of_data is None or target.transform is None:
+        return of_data
+    seal = hashlib.sha256(of_data.encode())
+    for path, leaf in jax.tree_util.tree_leaves_with_path(target.transform):
         values = np.asarray(leaf)
         seal.update(f"{jax.tree_util.keystr(path)} {values.dtype} {values.shape}".encode())
-        values = np.atleast_1d(values)
-        rows = max(1, BLOCK_BYTES // max(1, values[:1].nbytes))
-        for start in range(0, len(values), rows):
-            seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())
+        seal.update(np.ascontiguousarray(values).tobytes())
     return seal.hexdigest()

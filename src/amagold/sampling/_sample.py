@@ -35,7 +35,6 @@ from amagold.store._files import name_in_the_making, remove_abandoned
 from amagold.store._lock import Lock
 from amagold.store._structure import describe_structure
 from amagold.store._zarr_store import PRIVATE, StoreFailedError, ZarrStore
-from amagold.target import Posterior
 from amagold.target._transform import reported_form
 
 
@@ -180,7 +179,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "jax_settings": jax_settings(),
         "seed": settings.seed,
         "data_fingerprint": None,
-        "num_examples": target.num_examples if isinstance(target, Posterior) else None,
+        "num_examples": target.num_examples or None,
         "notes": list(target.notes),
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),

@@ -1,6 +1,10 @@
-"""A target without data: a log density that is computed whole."""
+"""A target without data: a log density that is computed whole.
+
+To everybody else it is a posterior without examples, whose log prior is the log density.
+"""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +12,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
+from amagold.data import NoData
 from amagold.target._function_checks import position_is_usable, returns_one_number
 from amagold.target._user_function import as_function
 
@@ -26,8 +31,12 @@ class Density:
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
 
-    transform = None  # positions are reported as they are
-    notes = ()
+    examples: ClassVar[NoData] = NoData()
+    num_examples: ClassVar[int] = 0
+    example: ClassVar[None] = None
+    bounds: ClassVar[None] = None
+    transform: ClassVar[None] = None  # positions are reported as they are
+    notes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         use_all_cores()  # before the first array is made, because JAX fixes its devices then
@@ -42,9 +51,23 @@ class Density:
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
+        self.check_functions(position)
+        position_is_usable(self, position)
+
+    def check_functions(self, position: trees.PyTree) -> None:
+        """Raise when the density is not for positions like this one, or reads something that has
+        changed since the target was built.
+        """
         remedy = "sum over its parts with jnp.sum"
         returns_one_number("log_density", self.log_density, position=position, remedy=remedy)
-        position_is_usable(self, position)
+
+    @property
+    def log_prior(self) -> Callable[[trees.PyTree], jax.Array]:
+        """All of the log density that is not a sum over examples: all of it."""
+        return self.log_density
+
+    def log_likelihoods(self, position: trees.PyTree, rows: trees.PyTree) -> jax.Array:
+        raise ValueError("a Density has no examples, and so no log likelihoods")
 
     @property
     def has_one_mode(self) -> bool:

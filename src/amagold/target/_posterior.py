@@ -5,11 +5,10 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
 from amagold.core import trees
-from amagold.core.arrays import as_numbers, check_fits
 from amagold.core.devices import use_all_cores
+from amagold.data import Data, InMemory, checked_data
 from amagold.target._function_checks import position_is_usable, returns_one_number
 from amagold.target._linear_bounds import LinearBounds
 from amagold.target._transform import Transform, check_transform
@@ -25,7 +24,8 @@ class Posterior:
       log_likelihood: (position, example) -> one number, for ONE example: a row of every array in
         `data`.
       log_prior: position -> one number; `lambda position: 0.0` is flat.
-      data: a pytree of arrays with one common leading axis, the examples.
+      data: a pytree of arrays with one common leading axis, the examples; or a place where they
+        are (`amagold.data`).
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
       init: a position, near which `amagold.sample` starts when it is not told where.
       bounds: how far the likelihood of one example can stray from its Taylor polynomial
@@ -41,7 +41,7 @@ class Posterior:
 
     log_likelihood: Callable[[trees.PyTree, trees.PyTree], jax.Array]
     log_prior: Callable[[trees.PyTree], jax.Array]
-    data: trees.PyTree
+    data: Data | trees.PyTree
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
     bounds: LinearBounds | None = None
@@ -57,7 +57,8 @@ class Posterior:
         for name in ("log_likelihood", "log_prior", "domain"):
             object.__setattr__(self, name, as_function(name, getattr(self, name)))
         check_transform(self.transform)
-        object.__setattr__(self, "data", checked_data(self.data))
+        if not isinstance(self.data, Data):
+            object.__setattr__(self, "data", checked_data(self.data))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
 
     @property
@@ -68,15 +69,18 @@ class Posterior:
         return getattr(self.log_prior, "sentences", tuple)()
 
     @property
+    def examples(self) -> Data:
+        """The data as everybody asks for them: arrays are examples in memory."""
+        return self.data if isinstance(self.data, Data) else InMemory(self.data)
+
+    @property
     def num_examples(self) -> int:
-        return jax.tree.leaves(self.data)[0].shape[0]
+        return self.examples.num_examples
 
     @property
     def example(self) -> trees.PyTree:
         """The form of one example: shapes and types alone."""
-        return jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data
-        )
+        return self.examples.example
 
     def log_likelihoods(self, position: trees.PyTree, rows: trees.PyTree) -> jax.Array:
         """One log likelihood for each of the rows."""
@@ -84,6 +88,13 @@ class Posterior:
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the start cannot be used."""
+        self.check_functions(position)
+        position_is_usable(self, position)
+
+    def check_functions(self, position: trees.PyTree) -> None:
+        """Raise when the functions are not for positions like this one, or read something that has
+        changed since the target was built.
+        """
         remedy = (
             "it is called with one example (one row of each data array), so return the log "
             "likelihood of that one alone"
@@ -96,7 +107,6 @@ class Posterior:
             position=position,
             remedy="sum over the parameters with jnp.sum",
         )
-        position_is_usable(self, position)
 
     @property
     def has_one_mode(self) -> bool:
@@ -116,75 +126,3 @@ def with_data(target: object, who: str, instead: str) -> Posterior:
             f"{instead}"
         )
     return target
-
-
-def checked_data(data: trees.PyTree) -> trees.PyTree:
-    """The data as arrays of JAX; raises unless they are finite numbers with one common leading
-    axis, which JAX can hold.
-    """
-    leaves = jax.tree_util.tree_leaves_with_path(data, is_leaf=_is_list_of_numbers)
-    if not leaves:
-        raise ValueError(
-            "data must hold at least one array; for a target without data use amagold.Density"
-        )
-    lengths, arrays = {}, []
-    for path, leaf in leaves:
-        name = f"data{jax.tree_util.keystr(path)}"
-        if isinstance(leaf, list) and isinstance(leaf[0], list):
-            remedy = (
-                "give np.asarray(...) of it where they are rows, or a tuple of arrays where they "
-                "are columns"
-            )
-            raise ValueError(
-                f"{name} must be an array, got a list of lists, which may be rows or columns; "
-                f"{remedy}"
-            )
-        array = as_numbers(name, leaf)
-        if array.ndim == 0:
-            raise ValueError(
-                f"{name} must be an array with the examples along its first axis, got {leaf!r}; "
-                "wrap it in an array"
-            )
-        lengths[name] = array.shape[0]
-        bad = count_non_finite(array) if trees.is_concrete(array) else 0
-        if bad:
-            raise ValueError(
-                f"{name} must be finite, got {bad} non-finite value(s); drop or impute those "
-                "examples first"
-            )
-        check_fits(name, array)
-        arrays.append(jnp.asarray(array))
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-        raise ValueError(
-            f"data must have one common leading axis, got lengths {found}; give every array one "
-            "row per example"
-        )
-    if not next(iter(lengths.values())):
-        raise ValueError("data must hold at least one example, got none")
-    return jax.tree.unflatten(jax.tree.structure(data, is_leaf=_is_list_of_numbers), arrays)
-
-
-def _is_list_of_numbers(tree: trees.PyTree) -> bool:
-    """Such a list, or a list of such lists, is an array that was not made yet; any other is a
-    container.
-    """
-
-    def is_number(entry: object) -> bool:
-        return isinstance(entry, (int, float, np.number)) or _is_list_of_numbers(entry)
-
-    return isinstance(tree, list) and bool(tree) and all(map(is_number, tree))
-
-
-def count_non_finite(array: ArrayLike) -> int:
-    """How many values are NaN or infinite, looked at in blocks of rows so that no copy of the whole
-    is made.
-    """
-    values = np.asarray(array)
-    if not np.issubdtype(values.dtype, np.floating):
-        return 0
-    block = max(1, 2**22 // max(1, values[:1].size))
-    return sum(
-        int(np.sum(~np.isfinite(values[start : start + block])))
-        for start in range(0, len(values), block)
-    )

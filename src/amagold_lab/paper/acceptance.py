@@ -90,7 +90,7 @@ def _start(key: jax.Array, settings: Settings) -> dict[str, Any]:
     """
     run_key, variance_key = jax.random.split(key)
     target = posterior(TABLE)
-    zero = np.zeros((settings.num_chains, target.data.predictors.shape[1]), np.float32)
+    zero = np.zeros((settings.num_chains, target.example.predictors.shape[0]), np.float32)
     (stretch,) = segments(
         make_sampler("AMAGOLD", TABLE, START_STEP), run_key, zero, settings.length, 1
     )

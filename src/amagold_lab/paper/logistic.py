@@ -39,7 +39,7 @@ class Settings(NamedTuple):
     length: int = 20_000  # burn-in of each chain
     num_segments: int = 3  # as many times as many draws are kept
     # the end of the paper's range, with the paper's number of draws
-    long_steps: tuple[float, ...] = 5e-3
+    long_steps: tuple[float, ...] = (5e-3,)
     long_segments: int = 15
     truth_chains: int = 8
     truth_draws: int = 100_000  # of each of them

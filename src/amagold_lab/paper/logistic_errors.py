@@ -24,7 +24,7 @@ def estimate(
     """The mean of each chain from 0 and standard deviations over all; the first of `count` + 1
     segments is burn-in.
     """
-    start = np.zeros((num_chains, posterior(table).data.predictors.shape[1]), np.float32)
+    start = np.zeros((num_chains, posterior(table).example.predictors.shape[0]), np.float32)
     kept = list(segments(make_sampler(method, table, step_size), key, start, length, count + 1))[1:]
     means = np.sum([stretch.total for stretch in kept], axis=0) / (length * count)
     squares = np.sum([stretch.squares for stretch in kept], axis=0) / (length * count)

@@ -119,9 +119,9 @@ class Laboratory:
                 leaves = [saved[name] for name in name_leaves(self.target.init)]
             return jax.tree.unflatten(jax.tree.structure(self.target.init), leaves)
         seed = self._seed_of(repeat)
-        data = self.target.data
+        row = self.target.examples.rows(np.zeros(1, np.int32))
         first = network(
-            data.inputs[:1], data.label[:1], self.problem.hidden, num_classes=NUM_CLASSES, seed=seed
+            row.inputs, row.label, self.problem.hidden, num_classes=NUM_CLASSES, seed=seed
         ).init
         descended = descend(
             self.target,

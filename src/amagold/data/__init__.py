@@ -1,0 +1,13 @@
+"""Where examples live. The only room that indexes or slices them; everybody else asks.
+
+A target holds one `Data`. Further places for examples, such as files or other devices, are further
+classes with the same few members.
+"""
+
+from amagold.data._checked_arrays import checked_data
+from amagold.data._chunk import Chunk
+from amagold.data._in_memory import InMemory
+from amagold.data._no_data import NoData
+from amagold.data._protocol import Data
+
+__all__ = ["Chunk", "Data", "InMemory", "NoData", "checked_data"]

@@ -1,0 +1,101 @@
+"""Examples in memory: a pytree of arrays with one common leading axis."""
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from amagold.core import trees
+from amagold.data._chunk import Chunk
+
+Carry = TypeVar("Carry")
+Held = TypeVar("Held")
+
+BLOCK_BYTES = 32 * 2**20  # that a checksum reads at a time
+
+
+@trees.record()
+class InMemory:
+    """Arrays of JAX, on one device or shared by the host's."""
+
+    arrays: trees.PyTree
+
+    @property
+    def num_examples(self) -> int:
+        return jax.tree.leaves(self.arrays)[0].shape[0]
+
+    @property
+    def example(self) -> trees.PyTree:
+        return jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.arrays
+        )
+
+    @property
+    def is_concrete(self) -> bool:
+        return trees.is_concrete(self.arrays)
+
+    def rows(self, numbers: ArrayLike) -> trees.PyTree:
+        return jax.tree.map(
+            lambda leaf: leaf.at[numbers].get(mode="promise_in_bounds"), self.arrays
+        )
+
+    def fold(self, visit: Callable[[Carry, Chunk], Carry], carry: Carry, chunk_size: int) -> Carry:
+        length = min(self.num_examples, chunk_size)
+        if length == self.num_examples:
+            return visit(carry, Chunk(self.arrays, 0, None))
+
+        def body(carry: Carry, index: jax.Array) -> tuple[Carry, None]:
+            return visit(carry, self._chunk(index, length)), None
+
+        num_chunks = -(-self.num_examples // length)
+        return jax.lax.scan(body, carry, jnp.arange(num_chunks))[0]
+
+    def scan_if(
+        self,
+        flag: jax.Array,
+        visit: Callable[[Carry, Chunk, Held], Carry],
+        carry: Carry,
+        held: Held,
+        chunk_size: int,
+    ) -> Carry:
+        length = min(self.num_examples, chunk_size)
+        num_chunks = -(-self.num_examples // length)
+
+        def body(at: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
+            index, carry = at
+            # tied to the index, because the compiler would move work that does not change out of
+            # the loop, and do it always
+            now, index = jax.lax.optimization_barrier((held, index))
+            return index + 1, visit(carry, self._chunk(index, length), now)
+
+        def goes_on(at: tuple[jax.Array, Carry]) -> jax.Array:
+            return flag & (at[0] < num_chunks)
+
+        return jax.lax.while_loop(goes_on, body, (jnp.int32(0), carry))[1]
+
+    def some(self, count: int) -> "InMemory":
+        stride = max(1, self.num_examples // count)
+        return InMemory(jax.tree.map(lambda leaf: leaf[::stride][:count], self.arrays))
+
+    def fingerprint(self) -> str:
+        seal = hashlib.sha256()
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.arrays):
+            values = np.asarray(leaf)
+            seal.update(f"{jax.tree_util.keystr(path)} {values.dtype} {values.shape}".encode())
+            rows = max(1, BLOCK_BYTES // max(1, values[:1].nbytes))
+            for start in range(0, len(values), rows):
+                seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())
+        return seal.hexdigest()
+
+    def _chunk(self, index: jax.Array, length: int) -> Chunk:
+        """The chunk of this number, moved back where it would end beyond the data."""
+        first = index * length
+        start = jnp.minimum(first, self.num_examples - length)
+        rows = jax.tree.map(
+            lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, length), self.arrays
+        )
+        return Chunk(rows, start, start + jnp.arange(length) >= first)
