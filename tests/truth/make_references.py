@@ -12,7 +12,7 @@ from pathlib import Path
 
 os.environ["JAX_ENABLE_X64"] = "1"
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "helpers")]
 
 import blackjax  # noqa: E402
 import jax  # noqa: E402

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).parent.parent / "data"
+FOLDER = Path(__file__).parent.parent / "tables"
 SIMULATED = "simulated with the original's sizes and scales"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "docs" / "spectral_gaps.py"
+SOURCE = Path(__file__).parent.parent.parent / "docs" / "spectral_gaps.py"
 
 
 @pytest.fixture(scope="module")

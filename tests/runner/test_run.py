@@ -10,7 +10,7 @@ from doubles import some_of
 from every_sampler import SAMPLERS, TARGETS
 
 import amagold
-from amagold import acceptance, run
+from amagold import acceptance, runner
 from amagold.core import trees
 from amagold.runner import _chunked_run as chunks
 
@@ -55,18 +55,18 @@ def test_thinning_keeps_every_so_many_of_the_same_draws():
 
 def test_going_on_is_the_same_as_never_stopping():
     sampler = SAMPLERS["amagold irreversible"](TARGETS["vector"][0], 0.1)
-    states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
-    *_, (ended, _) = run.run_chunks(sampler, jax.random.key(1), states, 20)
-    *_, (halfway, _) = run.run_chunks(sampler, jax.random.key(1), states, 8)
-    *_, (resumed, _) = run.run_chunks(sampler, jax.random.key(1), halfway, 12, first=8)
+    states = runner.start_chains(sampler, start("vector", 2), jax.random.key(0))
+    *_, (ended, _) = runner.run_chunks(sampler, jax.random.key(1), states, 20)
+    *_, (halfway, _) = runner.run_chunks(sampler, jax.random.key(1), states, 8)
+    *_, (resumed, _) = runner.run_chunks(sampler, jax.random.key(1), halfway, 12, first=8)
     np.testing.assert_array_equal(resumed.position, ended.position)
     np.testing.assert_array_equal(resumed.momentum, ended.momentum)
 
 
 def test_a_step_is_a_transition_of_the_runner():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
-    states = run.start_chains(sampler, start("vector", 1), jax.random.key(0))
-    [(ended, _)] = list(run.run_chunks(sampler, jax.random.key(1), states, 1))
+    states = runner.start_chains(sampler, start("vector", 1), jax.random.key(0))
+    [(ended, _)] = list(runner.run_chunks(sampler, jax.random.key(1), states, 1))
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), 0), 0)
     alone, _ = sampler.step(key, jax.tree.map(lambda leaf: leaf[0], states))
     np.testing.assert_allclose(ended.position[0], alone.position, rtol=1e-5, atol=1e-6)
@@ -86,7 +86,7 @@ def test_one_and_two_devices_use_the_same_random_numbers():
 @pytest.mark.slow
 def test_large_noise_is_drawn_late(monkeypatch):
     sampler = SAMPLERS["amagold noisy"](TARGETS["vector"][0], 0.1)
-    states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
+    states = runner.start_chains(sampler, start("vector", 2), jax.random.key(0))
     assert not chunks.plan_layout(sampler, states, 10, 1).late
     monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0)
     jax.clear_caches()  # a compiled program does not see the new sizes
@@ -103,7 +103,7 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
     randomness = jax.eval_shape(lambda key: sampler.draw(key, jnp.zeros(3)), jax.random.key(0))
     drawn = sum(np.prod(leaf.shape) * 4 for leaf in jax.tree.leaves(randomness))
     for num_chains in (1, 64):
-        states = run.start_chains(sampler, start("vector", num_chains), jax.random.key(0))
+        states = runner.start_chains(sampler, start("vector", num_chains), jax.random.key(0))
         for budget in (20_000, 1_000_000):
             layout = chunks.plan_layout(sampler, states, 10**6, 1, chunk_bytes=budget)
             assert drawn * num_chains * layout.num_kept <= budget or layout.num_kept == 1
@@ -112,7 +112,7 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
 
 def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
-    states = run.start_chains(sampler, start("vector", 2), jax.random.key(0))
+    states = runner.start_chains(sampler, start("vector", 2), jax.random.key(0))
     # ten transitions of two chains
     monkeypatch.setattr(chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))
     layout = chunks.plan_layout(sampler, states, 1000, 1)

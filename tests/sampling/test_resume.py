@@ -26,7 +26,7 @@ import amagold
 from amagold.store._checkpoint import CheckpointFolder
 from amagold.store._zarr_store import PRIVATE
 
-SCRIPT = Path(__file__).parent / "long_run.py"
+SCRIPT = Path(__file__).parent.parent / "helpers" / "long_run.py"
 DOUBLE_WELL = amagold.models.double_well()
 
 

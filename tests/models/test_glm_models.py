@@ -413,7 +413,7 @@ def test_bad_tables(build, sentence):
 def test_examples_in_the_document_run(capsys):
     blocks = re.findall(
         r"```python\n(.*?)```",
-        (Path(__file__).parent.parent / "docs" / "models.md").read_text(),
+        (Path(__file__).parent.parent.parent / "docs" / "models.md").read_text(),
         flags=re.DOTALL,
     )
     names = {}

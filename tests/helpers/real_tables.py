@@ -30,7 +30,7 @@ def table(name: str) -> Table:
         found = getattr(datasets, name)()
         return Table(found.X, found.y)
     _, *rows = (
-        gzip.decompress((Path(__file__).parent / "data" / f"{name}.csv.gz").read_bytes())
+        gzip.decompress((Path(__file__).parent.parent / "tables" / f"{name}.csv.gz").read_bytes())
         .decode()
         .split()
     )

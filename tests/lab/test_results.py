@@ -10,7 +10,7 @@ import pytest
 from amagold_lab.paper.item import judge
 from amagold_lab.paper.items import MODULES, items_named
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+RESULTS = Path(__file__).parent.parent.parent / "docs" / "results"
 STORED = json.loads((RESULTS / "numbers.json").read_text())["items"]
 
 
