@@ -8,7 +8,7 @@ from doubles import some_of
 import amagold
 from amagold.adaptation import _dual_averaging as step_size
 from amagold.adaptation import _windows as schedule
-from amagold.adaptation._tunable import knob
+from amagold.mode._mode_search import find_mode
 from amagold.models._synthetic import dist1, dist2
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass
 
@@ -112,7 +112,7 @@ def test_the_mass_is_the_inverse_covariance_of_the_draws(kind, form):
         in_units(np.cov(flat.T), covariance), in_units(covariance, covariance), atol=0.15
     )
     assert run.warmup_posterior.sizes["draw"] == 1_000
-    mass = knob(run.sampler, "mass")
+    mass = run.sampler.settings["mass"]
     assert isinstance(mass, form)
     if kind == "diagonal":
         np.testing.assert_allclose(
@@ -164,7 +164,7 @@ def test_descent_reaches_the_mode_first():
     )
     run = amagold.sample(sampler, 10, 0, 2, init=init + 3.0, progress=False, warmup=warmup)
     start = {"theta": run.posterior["theta"].values[:, 0]}
-    best = amagold.mode.search.find_mode(target, init).position
+    best = find_mode(target, init).position
     for theta in start["theta"]:
         assert amagold.energy_difference(target, theta, best) < 15.0
         assert amagold.energy_difference(target, init + 3.0, best) > 100.0

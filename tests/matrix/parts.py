@@ -78,9 +78,9 @@ OTHER_WORDS = {"from_sgd"}
 OTHERS = {
     samplers: {"Info", "Randomness", "Sampler", "State"},
     trajectory: {"Phase", "Proposal", "from_densities"},
-    acceptance: {"Acceptance", "Decision", "predicted_acceptance"},
+    acceptance: {"Acceptance", "Decision", "UnboundTest", "predicted_acceptance"},
     gradients: {"GradientEstimator"},
-    batches: {"Plan", "plan_by_name"},
+    batches: {"BatchPlan", "plan_by_name"},
 }
 
 TESTS = {

@@ -71,7 +71,7 @@ def test_what_is_refused(plans):
         sentence = None
         try:
             sampler = combination.build()
-            if getattr(sampler.gradient, "is_external", False):
+            if sampler.gradient.is_external:
                 amagold.sample(sampler, 1, 0, 1, progress=False)
         except ValueError as reason:
             sentence = str(reason)

@@ -24,7 +24,7 @@ from doubles import some_of
 
 import amagold
 from amagold.store._checkpoint import CheckpointFolder
-from amagold.store._zarr_store import PRIVATE
+from amagold.store._zarr_store import PRIVATE, ZarrStore
 
 SCRIPT = Path(__file__).parent.parent / "helpers" / "long_run.py"
 DOUBLE_WELL = amagold.models.double_well()
@@ -198,7 +198,7 @@ def test_a_flipped_byte_in_the_checkpoint_is_found_and_the_one_before_is_used(
 
 def mark_incomplete(path):
     """As if the process had been killed before it could say that it was done."""
-    store = amagold.store.zarr_store.ZarrStore(path)
+    store = ZarrStore(path)
     store.commit({}, {"is_complete": False})
 
 
@@ -480,7 +480,7 @@ def test_a_run_of_an_earlier_version_goes_on_and_says_so(tmp_path, monkeypatch, 
     path = tmp_path / "run.zarr"
     monkeypatch.setattr("amagold.sampling._engine.likeness_of", lambda target, positions: {})
     make = stopped_run(path, SMALL, test)
-    store = amagold.store.zarr_store.ZarrStore(path)
+    store = ZarrStore(path)
     del store.attributes["jax_settings"]
     store.commit({}, {})
     run, said = said_on_resuming(path, make(SMALL))

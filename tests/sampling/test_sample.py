@@ -18,6 +18,7 @@ from false_alarms import worst
 import amagold
 import amagold.sampling._engine
 from amagold.models._double_well import double_well_moments
+from amagold.sampling import _engine as engine
 
 HEART = amagold.datasets.heart()
 LOGISTIC = amagold.models.logistic(HEART.X, HEART.y, prior_scale=1.0)
@@ -483,7 +484,7 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
             seconds[0] += (2.0, 0.5, 2.0)[number]
             yield chunk
 
-    run_chunks = amagold.sampling.engine.run_chunks
+    run_chunks = engine.run_chunks
     monkeypatch.setattr("amagold.sampling._engine.run_chunks", slowly)
     run = draw()
     assert run.sampling_seconds == pytest.approx(6.0, abs=0.3)  # real traces are heard too

@@ -2,7 +2,7 @@
 exact.
 """
 
-from amagold.acceptance._acceptance_test import Acceptance, Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision, UnboundTest
 from amagold.acceptance._austerity import Austerity, austerity
 from amagold.acceptance._barker import Barker, BarkerTest, barker
 from amagold.acceptance._confidence import Confidence, confidence
@@ -32,6 +32,7 @@ __all__ = [
     "SequentialTest",
     "Tuna",
     "TunaTest",
+    "UnboundTest",
     "austerity",
     "barker",
     "confidence",

@@ -1,10 +1,11 @@
 """What every test offers."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 
 from amagold.core import trees
+from amagold.mode._reference import Reference
 from amagold.target import Target
 
 
@@ -24,17 +25,9 @@ class Decision(NamedTuple):
 class Acceptance(Protocol):
     """Decides whether the end of a trajectory becomes the next state."""
 
-    @property
-    def label(self) -> str:
-        """ "exact", "biased", or "approximate" with its error parameter."""
-        ...
-
-    @property
-    def uses_work(self) -> bool:
-        """False when the decision does not look at the work, so that the proposal need not compute
-        it.
-        """
-        ...
+    label: str  # "exact", "biased", or "approximate" with its error parameter
+    # False when the decision does not look at the work, so that no proposal need compute it
+    uses_work: ClassVar[bool]
 
     def draw(self, key: jax.Array) -> Any:
         """The randomness of one test."""
@@ -42,12 +35,6 @@ class Acceptance(Protocol):
 
     def remember(self, target: Target, position: trees.PyTree) -> Any:
         """What the next test needs to know of the current position."""
-        ...
-
-    def energy(self, memory: Any) -> Any:
-        """U of the remembered position, up to a constant; the empty tuple when that is not
-        remembered.
-        """
         ...
 
     def decide(
@@ -59,5 +46,30 @@ class Acceptance(Protocol):
         ...
 
     def num_examples(self, target: Target) -> int:
-        """How many examples one test looks at."""
+        """How many examples one test looks at; where that varies, at least."""
+        ...
+
+    # what most tests have no need to say: theirs are these
+
+    def bind(self, target: Target, reference: Reference | None = None) -> "Acceptance":
+        """The test for a target; `reference` is what the gradient knows of all data."""
+        return self
+
+    def energy(self, memory: Any) -> Any:
+        """U of the remembered position, up to a constant; the empty tuple when that is not
+        remembered.
+        """
+        return ()
+
+    # whether every test looks at the same number of examples; if not, a decision says how many
+    is_count_fixed: ClassVar[bool] = True
+    # whether it rejects so often that a kept momentum would turn the chain around all the time
+    needs_fresh_momentum: ClassVar[bool] = False
+
+
+class UnboundTest(Protocol):
+    """A test before it knows its target."""
+
+    def bind(self, target: Target, reference: Reference | None = None) -> Acceptance:
+        """The test for a target: passes over the data for what it must know beforehand."""
         ...

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._differences import Differences, checked_order, differences_of
 from amagold.acceptance._growing_sample import (
     Schedule,
@@ -43,7 +43,7 @@ from amagold.target import Target, with_data
 
 
 @trees.record(static=("label",))
-class BarkerTest:
+class BarkerTest(Acceptance):
     """Approximate, unless it comes to all data. `acceptance.barker` makes it."""
 
     uses_work = True
@@ -69,9 +69,6 @@ class BarkerTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> Place:
         return Place(position, self.differences.known(as_posterior(target), position))
-
-    def energy(self, memory: Place) -> tuple[()]:
-        return ()
 
     def decide(
         self, target: Target, draws: Any, memory: Place, proposed: trees.PyTree, work: jax.Array

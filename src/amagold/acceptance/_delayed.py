@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._full_test import HOPELESS
 from amagold.core import trees
 from amagold.data import Chunk
@@ -44,7 +44,7 @@ class DelayedMemory(NamedTuple):
 
 
 @trees.record(static=("is_wide",))
-class DelayedTest:
+class DelayedTest(Acceptance):
     """Exact, and looks at the data only where a surrogate accepts. `acceptance.delayed`
     makes it.
     """

@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._alias_table import AliasTable
 from amagold.acceptance._arrivals import (
     ROUNDING,
@@ -67,7 +67,7 @@ class FireflyMemory(NamedTuple):
 
 
 @trees.record(static=("block_size", "bounds"))
-class FireflyTest:
+class FireflyTest(Acceptance):
     """Exact, at a cost that does not grow with the data. `acceptance.firefly` makes it."""
 
     label = "exact"
@@ -96,9 +96,6 @@ class FireflyTest:
             size,
             self.surrogate.taylor_energy(away, 2) - _with_data(target).log_prior(position),
         )
-
-    def energy(self, memory: FireflyMemory) -> tuple[()]:
-        return ()
 
     def decide(
         self,

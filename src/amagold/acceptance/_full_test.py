@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.core import checks, trees
 from amagold.energy._float64 import needs_double
 from amagold.energy._remembered_energy import Memory, energy_of, log_density_difference, remember
@@ -16,7 +16,7 @@ HOPELESS = -1000.0  # a log ratio below this is reported as a divergence
 
 
 @trees.record(static=("keep", "chunk_size"))
-class FullTest:
+class FullTest(Acceptance):
     """Line 17 of Algorithm 2: a = exp(U(theta) - U(theta*) + rho), accept with probability min(1,
     a).
     """
@@ -24,13 +24,8 @@ class FullTest:
     keep: str = "auto"
     chunk_size: int | None = None
 
-    @property
-    def label(self) -> str:
-        return "exact"
-
-    @property
-    def uses_work(self) -> bool:
-        return True
+    label = "exact"
+    uses_work = True
 
     def bind(self, target: Target, reference: Reference | None = None) -> "FullTest":
         """The test itself, or the one in float64 where so many large log likelihoods would round

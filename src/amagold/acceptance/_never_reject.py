@@ -3,32 +3,24 @@
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.core import trees
 from amagold.target import Target
 
 
 @trees.record()
-class NeverReject:
+class NeverReject(Acceptance):
     """Every proposal becomes the next state, as in SGHMC and SGLD. Draws are biased at any fixed
     step size.
     """
 
-    @property
-    def label(self) -> str:
-        return "biased"
-
-    @property
-    def uses_work(self) -> bool:
-        return False
+    label = "biased"
+    uses_work = False
 
     def draw(self, key: jax.Array) -> tuple[()]:
         return ()
 
     def remember(self, target: Target, position: trees.PyTree) -> tuple[()]:
-        return ()
-
-    def energy(self, memory: tuple[()]) -> tuple[()]:
         return ()
 
     def decide(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._differences import Differences
 from amagold.acceptance._full_test import HOPELESS
 from amagold.acceptance._growing_sample import Schedule, Seen, look_at_more
@@ -47,7 +47,7 @@ class Rule(Protocol):
 
 
 @trees.record(static=("label",))
-class SequentialTest:
+class SequentialTest(Acceptance):
     """Approximate, unless it comes to all data. `acceptance.austerity` and `acceptance.confidence`
     make it.
     """
@@ -67,9 +67,6 @@ class SequentialTest:
 
     def remember(self, target: Target, position: trees.PyTree) -> Place:
         return Place(position, self.differences.known(as_posterior(target), position))
-
-    def energy(self, memory: Place) -> tuple[()]:
-        return ()
 
     def decide(
         self, target: Target, draws: Any, memory: Place, proposed: trees.PyTree, work: jax.Array

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._alias_table import AliasTable
 from amagold.acceptance._arrivals import (
     ROUNDING,
@@ -52,7 +52,7 @@ class TunaMemory(NamedTuple):
 
 
 @trees.record(static=("order", "block_size", "bounds", "is_scalar"))
-class TunaTest:
+class TunaTest(Acceptance):
     """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
 
     label = "exact"
@@ -84,9 +84,6 @@ class TunaTest:
             position
         )
         return TunaMemory(position, self.whitening @ away, energy)
-
-    def energy(self, memory: TunaMemory) -> tuple[()]:
-        return ()
 
     def decide(
         self,

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from amagold.adaptation import _dual_averaging as step_size
-from amagold.adaptation._tunable import knob, turn
 from amagold.adaptation._window_adaptation import Progress, Rules, Trace, mass_scale_of
 from amagold.adaptation._windows import NUM_BLOCKS
 from amagold.core.compiling import ONCE, jit
@@ -26,8 +25,10 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     """
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
-    short = np.float32(SHORT) * np.asarray(knob(at.sampler, "step_size"), np.float32)
-    running = turn(at.sampler, step_size=jax.device_put(short)) if is_coming_in else at.sampler
+    short = np.float32(SHORT) * np.asarray(at.sampler.settings["step_size"], np.float32)
+    running = (
+        at.sampler.with_settings(step_size=jax.device_put(short)) if is_coming_in else at.sampler
+    )
     [(states, kept)] = run_chunks(
         running,
         key,
@@ -39,7 +40,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     )
     check_bounds(kept.info)
     rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
-    used = float(knob(running, "step_size"))
+    used = float(running.settings["step_size"])
     sampler, step = at.sampler, at.step
     if rules.target_acceptance is not None and not is_coming_in:
         # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain
@@ -77,4 +78,4 @@ def _with_step_size(sampler: Sampler, log_step: np.ndarray, rules: Rules) -> Sam
     """
     if rules.longest_trajectory is not None:
         log_step = np.minimum(log_step, np.log(rules.longest_trajectory / sampler.num_steps))
-    return turn(sampler, step_size=jax.device_put(np.exp(np.float32(log_step))))
+    return sampler.with_settings(step_size=jax.device_put(np.exp(np.float32(log_step))))

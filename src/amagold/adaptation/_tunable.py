@@ -1,6 +1,5 @@
-"""The settings of a sampler that warm-up may turn: step size, mass and number of steps."""
+"""The settings of a sampler that warm-up may set: step size and mass matrix."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -9,39 +8,13 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.samplers import Sampler
-from amagold.trajectory._densities import FromDensities
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass, Mass, ScalarMass
 
 
-def has_knob(sampler: Sampler, name: str) -> bool:
-    """Whether the sampler's proposal has a `step_size` or a `mass` to adapt."""
-    return hasattr(_own(sampler), name)
-
-
-def knob(sampler: Sampler, name: str) -> Any:
-    return getattr(_own(sampler), name)
-
-
 def number(sampler: Sampler, name: str) -> float | None:
-    """A setting of the proposal, if it has it and it is one number."""
-    value = knob(sampler, name) if has_knob(sampler, name) else None
+    """A setting of the sampler, if it has it and it is one number."""
+    value = sampler.settings.get(name)
     return float(value) if value is not None and np.ndim(value) == 0 else None
-
-
-def turn(sampler: Sampler, **settings: Any) -> Sampler:
-    """The sampler with other settings of its proposal; traced values may be given."""
-    own = _own(sampler)
-    changed = (
-        own._replace(**settings)
-        if hasattr(own, "_replace")
-        else dataclasses.replace(own, **settings)
-    )
-    proposal = (
-        FromDensities(changed, sampler.proposal.is_tested)
-        if isinstance(sampler.proposal, FromDensities)
-        else changed
-    )
-    return dataclasses.replace(sampler, proposal=proposal)
 
 
 def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
@@ -80,11 +53,3 @@ def log_scale(mass: Mass) -> float:
 def _scales(mass: Any, position: trees.PyTree) -> Any:
     ones = trees.unflatten_like(np.ones(trees.size(position), np.float32), position)
     return trees.flatten(mass.force(ones)).astype(jnp.float32)
-
-
-def _own(sampler: Sampler) -> Any:
-    return (
-        sampler.proposal.proposal
-        if isinstance(sampler.proposal, FromDensities)
-        else sampler.proposal
-    )

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as Spec
 
 from amagold.adaptation import _dual_averaging as step_size
 from amagold.adaptation import _moments as moments
-from amagold.adaptation._tunable import has_knob, knob, log_scale, number, prepare_mass, turn
+from amagold.adaptation._tunable import log_scale, number, prepare_mass
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.batches._batch_plans import Iid
@@ -98,7 +98,7 @@ def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
         )
     for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
         if wanted is not None and (
-            not has_knob(sampler, name) or (name == "step_size" and number(sampler, name) is None)
+            name not in sampler.settings or (name == "step_size" and number(sampler, name) is None)
         ):
             remedy = "leave it out of Warmup"
             raise ValueError(
@@ -114,7 +114,9 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     """The warm-up before its first transition."""
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], states.position)
     if rules.mass is not None:
-        sampler = turn(sampler, mass=prepare_mass(knob(sampler, "mass"), rules.mass, one))
+        sampler = sampler.with_settings(
+            mass=prepare_mass(sampler.settings["mass"], rules.mass, one)
+        )
     # strong types, as they come back from a checkpoint: a Python number would compile another
     # program
     sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
@@ -190,7 +192,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
 
 
 def mass_scale_of(sampler: Sampler) -> float:
-    return math.exp(log_scale(knob(sampler, "mass"))) if has_knob(sampler, "mass") else 1.0
+    return math.exp(log_scale(sampler.settings["mass"])) if ("mass" in sampler.settings) else 1.0
 
 
 def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
@@ -199,17 +201,19 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
     """
     sampler, collected = at.sampler, at.moments
     if rules.target_acceptance is not None:
-        sampler = turn(sampler, step_size=jax.device_put(np.exp(np.asarray(at.step.log_average))))
+        sampler = sampler.with_settings(
+            step_size=jax.device_put(np.exp(np.asarray(at.step.log_average)))
+        )
     if stage.collects:
-        earlier = knob(sampler, "mass")
+        earlier = sampler.settings["mass"]
         mass = moments.estimate_mass(collected, earlier)
-        sampler = turn(sampler, mass=mass)
+        sampler = sampler.with_settings(mass=mass)
         if rules.target_acceptance is not None:
             # a step keeps the distance that it moves a typical parameter by
-            kept = float(knob(sampler, "step_size")) * math.exp(
+            kept = float(sampler.settings["step_size"]) * math.exp(
                 log_scale(earlier) - log_scale(mass)
             )
-            sampler = turn(sampler, step_size=jax.device_put(np.float32(kept)))
+            sampler = sampler.with_settings(step_size=jax.device_put(np.float32(kept)))
         # once, after the last estimate: every number of steps is a program to compile
         if not any(later.collects for later in rules.stages if later.start >= stage.stop):
             longest = moments.longest_direction(collected) if rules.mass == "diagonal" else 1.0
@@ -220,7 +224,7 @@ def _end_stage(at: Progress, stage: Stage, rules: Rules) -> Progress:
     if at.done == rules.num_warmup or rules.target_acceptance is None:
         return at._replace(sampler=sampler, moments=collected)
     following = next(later for later in rules.stages if later.start == stage.stop)
-    here, step = knob(sampler, "step_size"), at.step
+    here, step = sampler.settings["step_size"], at.step
     if following.step_size == step_size.POLISH:
         step = step_size.start_polish(here, following.stop - following.start)
     elif stage.collects:  # another mass is another problem; without one the search just goes on
@@ -238,7 +242,7 @@ def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampl
         isinstance(sampler.gradient, Minibatch) and not isinstance(sampler.gradient.plan, Iid)
     ):
         return sampler
-    step = float(knob(sampler, "step_size"))
+    step = float(sampler.settings["step_size"])
     length = rules.trajectory_length * min(longest, LONGEST_DIRECTION)
     if abs(sampler.num_steps * step / length - 1.0) <= TOLERATED_LENGTH:
         return sampler
@@ -326,7 +330,7 @@ def _block(
     ) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
         states, tuning = carry
         used = jnp.exp(tuning.step.log_step)
-        now = turn(sampler, step_size=used) if form.adapts else sampler
+        now = sampler.with_settings(step_size=used) if form.adapts else sampler
         states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(
             states, drawn if in_bulk else draw(drawn)
         )

@@ -5,6 +5,6 @@ A trajectory is exact when the law of its T batches is the same read forwards an
 does not depend on the chain's state. Every plan here says so in `is_reversal_invariant`.
 """
 
-from amagold.batches._batch_plans import Epoch, External, Iid, Palindrome, Plan, plan_by_name
+from amagold.batches._batch_plans import BatchPlan, Epoch, External, Iid, Palindrome, plan_by_name
 
-__all__ = ["Epoch", "External", "Iid", "Palindrome", "Plan", "plan_by_name"]
+__all__ = ["BatchPlan", "Epoch", "External", "Iid", "Palindrome", "plan_by_name"]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from amagold.core.randomness import row_numbers
 
 
-class Plan(Protocol):
+class BatchPlan(Protocol):
     """Names the examples of a trajectory's batches: a (num_steps, batch_size) array of row
     numbers.
     """
@@ -133,7 +133,7 @@ REFUSED = {
 }
 
 
-def plan_by_name(plan: str | Plan) -> Plan:
+def plan_by_name(plan: str | BatchPlan) -> BatchPlan:
     """The plan of that name; a plan that is not exact is refused with the reason."""
     if not isinstance(plan, str):
         return plan

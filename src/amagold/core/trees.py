@@ -16,7 +16,7 @@ PyTree = Any
 Class = TypeVar("Class")
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 def record(
     *, static: tuple[str, ...] = (), functions: tuple[str, ...] = ()
 ) -> Callable[[type[Class]], type[Class]]:

@@ -13,25 +13,24 @@ from typing import Any
 
 import jax
 
-from amagold.batches import Plan, plan_by_name
+from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.gradients._minibatch import Minibatch
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Target
 
 
 @trees.record(static=("batch_size", "plan", "order"))
-class ControlVariate:
+class ControlVariate(GradientEstimator):
     """Unbiased at every position, and exact under a test, because the reference never moves."""
 
     batch_size: int
-    plan: Plan
+    plan: BatchPlan
     order: int
     center: trees.PyTree = None  # where the reference will be taken; None: at the mode
     reference: Reference | None = None
-
-    draw_noise = None
 
     @property
     def keeps_exactness(self) -> bool:
@@ -54,6 +53,12 @@ class ControlVariate:
         return dataclasses.replace(
             self, reference=reference_of(target, self.center, self.order), center=None
         )
+
+    def known_reference(self) -> Reference | None:
+        return self.reference
+
+    def batching(self) -> tuple[int, BatchPlan]:
+        return self.batch_size, self.plan
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
         return self.rows.draw(key, target, num_steps)

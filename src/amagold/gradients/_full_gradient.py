@@ -7,11 +7,12 @@ import jax
 from amagold.core import trees
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
+from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Target
 
 
 @trees.record()
-class Full:
+class Full(GradientEstimator):
     """grad U from all examples, a chunk at a time."""
 
     @property
@@ -20,8 +21,6 @@ class Full:
 
     def check(self, target: Target, num_steps: int) -> None:
         pass
-
-    draw_noise = None
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
         return ()

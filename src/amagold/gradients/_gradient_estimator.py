@@ -4,8 +4,10 @@ from typing import Any, Protocol
 
 import jax
 
+from amagold.batches import BatchPlan
 from amagold.core import trees
 from amagold.core.randomness import Draw
+from amagold.mode._reference import Reference
 from amagold.target import Target
 
 
@@ -23,11 +25,6 @@ class GradientEstimator(Protocol):
 
     def check(self, target: Target, num_steps: int) -> None:
         """Raise when the estimator does not fit the target."""
-        ...
-
-    @property
-    def draw_noise(self) -> Draw | None:
-        """How one step's own noise is drawn; None where there is none."""
         ...
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> Any:
@@ -49,3 +46,35 @@ class GradientEstimator(Protocol):
     def num_examples(self, target: Target) -> int:
         """How many examples one estimate looks at."""
         ...
+
+    # what most estimators have no need to say: theirs are these
+
+    @property
+    def draw_noise(self) -> Draw | None:
+        """How one step's own noise is drawn; None where there is none."""
+        return None
+
+    def bind(self, target: Target) -> "GradientEstimator":
+        """The estimator with what it must know of the target beforehand, such as sums over all
+        data.
+        """
+        return self
+
+    def known_reference(self) -> Reference | None:
+        """What it knows of all data about one position, which a test may share; a checkpoint keeps
+        it.
+        """
+        return None
+
+    def batching(self) -> tuple[int, BatchPlan] | None:
+        """Examples per step, and the plan of the batches; None where there are none."""
+        return None
+
+    @property
+    def is_external(self) -> bool:
+        """Whether batches come from outside, by `arrange`."""
+        return False
+
+    def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
+        """An outside loader's T batches in the order that the trajectory sees them in."""
+        return batches

@@ -5,18 +5,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from amagold.batches import Plan, plan_by_name
+from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Posterior, Target, with_data
 
 
 @trees.record(static=("batch_size", "plan"))
-class Minibatch:
+class Minibatch(GradientEstimator):
     """grad U~(theta) = -grad log prior - (N / B) sum over the batch of grad log likelihood_i."""
 
     batch_size: int
-    plan: Plan
+    plan: BatchPlan
 
     @property
     def keeps_exactness(self) -> bool:
@@ -36,13 +37,14 @@ class Minibatch:
             )
         self.plan.check(num_steps, self.batch_size, target.num_examples)
 
-    draw_noise = None
-
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
     def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
         return _with_data(target).examples.rows(draws)
+
+    def batching(self) -> tuple[int, BatchPlan]:
+        return self.batch_size, self.plan
 
     def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
         """An outside loader's T batches, reversed when the fair coin says so."""

@@ -7,13 +7,14 @@ from typing import Any
 import jax
 
 from amagold.core import checks, trees
-from amagold.core.randomness import normal_like
+from amagold.core.randomness import Draw, normal_like
 from amagold.gradients._full_gradient import Full, energy_gradient
+from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Target
 
 
 @trees.record()
-class Noisy:
+class Noisy(GradientEstimator):
     """grad U~(theta) = grad U(theta) + N(0, scale^2 I)."""
 
     scale: jax.Array | float
@@ -25,7 +26,9 @@ class Noisy:
     def check(self, target: Target, num_steps: int) -> None:
         pass
 
-    draw_noise = staticmethod(normal_like)
+    @property
+    def draw_noise(self) -> Draw:
+        return normal_like
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
         return ()

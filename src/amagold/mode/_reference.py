@@ -2,6 +2,8 @@
 about.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -25,6 +27,13 @@ class Reference:
     position: trees.PyTree
     gradient: jax.Array  # sum_i grad U_i, over the flattened position
     hessian: jax.Array | None  # sum_i of the second derivatives, where the order asks for them
+
+    @classmethod
+    def form(cls, position: trees.PyTree, order: int) -> "Reference":
+        """The shapes and types of a reference of an order at positions like this one."""
+        flat: Any = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
+        square: Any = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
+        return cls(position, flat, square if order == 2 else None)
 
     def away(self, position: trees.PyTree) -> jax.Array:
         """theta - reference, flattened."""

@@ -118,30 +118,6 @@ def transition_keys(chain_keys: jax.Array, first: jax.Array, count: int) -> jax.
     )(numbers)
 
 
-def _summarise(infos: Info) -> Info:
-    """One Info for the transitions between two kept draws: the last ratio, mean acceptance, any
-    divergence, all examples.
-    """
-    return Info(
-        is_accepted=infos.is_accepted[-1],
-        acceptance_rate=infos.acceptance_rate.mean(axis=0),
-        log_ratio=infos.log_ratio[-1],
-        is_divergent=infos.is_divergent.any(axis=0),
-        num_gradient_examples=_total(infos.num_gradient_examples),
-        num_energy_examples=_total(infos.num_energy_examples),
-        label=infos.label,
-        broken_bound=jax.tree.map(lambda leaf: leaf.max(axis=0), infos.broken_bound),
-    )
-
-
-def _total(counts: jax.Array) -> jax.Array:
-    """Summed in float64, because many transitions outgrow 32 bits, and returned as float32: exact
-    up to 2^24.
-    """
-    with jax.enable_x64(True):
-        return counts.astype(jnp.float64).sum(axis=0).astype(jnp.float32)
-
-
 def _block(
     sampler: Sampler,
     chain_keys: jax.Array,
@@ -180,7 +156,7 @@ def _block(
 
     def keep_last(states: State, drawn: Randomness) -> tuple[State, Kept]:
         states, infos = jax.lax.scan(advance, states, drawn)
-        return states, keep(states, _summarise(infos))
+        return states, keep(states, infos.reduced())
 
     drawn = jax.vmap(draw)(keys)
     if layout.thin > 1:
@@ -406,26 +382,4 @@ def run_chunks(
 
 def _join(earlier: Kept, later: Kept, before: int, now: int) -> Kept:
     """The later piece, with its Info covering the earlier one too."""
-    both = [earlier.info.acceptance_rate * before, later.info.acceptance_rate * now]
-    info = Info(
-        is_accepted=later.info.is_accepted,
-        acceptance_rate=(both[0] + both[1]) / (before + now),
-        log_ratio=later.info.log_ratio,
-        is_divergent=earlier.info.is_divergent | later.info.is_divergent,
-        num_gradient_examples=_sum_on_host(
-            earlier.info.num_gradient_examples, later.info.num_gradient_examples
-        ),
-        num_energy_examples=_sum_on_host(
-            earlier.info.num_energy_examples, later.info.num_energy_examples
-        ),
-        label=later.info.label,
-        broken_bound=jax.tree.map(jnp.maximum, earlier.info.broken_bound, later.info.broken_bound),
-    )
-    return Kept(later.position, info, later.energy)
-
-
-def _sum_on_host(earlier: Any, later: Any) -> Any:
-    """In float64, which float32 would not do: to a large count it adds a small one wrongly, the
-    same way each time.
-    """
-    return np.asarray(earlier, np.float64) + np.asarray(later, np.float64)
+    return Kept(later.position, earlier.info.joined(later.info, before, now), later.energy)

@@ -1,6 +1,6 @@
 """AMAGOLD (Algorithm 2 of Zhang, Cooper and De Sa, 2020): exact draws from minibatch gradients."""
 
-from amagold.acceptance import Acceptance
+from amagold.acceptance import Acceptance, UnboundTest
 from amagold.core import trees
 from amagold.gradients import GradientEstimator
 from amagold.samplers._amortized import Sampler, amortized
@@ -19,7 +19,7 @@ def amagold(
     mass: trees.PyTree = 1.0,
     batch_size: int | None = None,
     gradient: GradientEstimator | None = None,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | UnboundTest | None = None,
     resample_momentum: bool = True,
 ) -> Sampler:
     """T stochastic leapfrog steps, corrected once by a Metropolis-Hastings test. Exact.

@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance import Acceptance, full
+from amagold.acceptance import Acceptance, UnboundTest, full
 from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
-from amagold.gradients import GradientEstimator, Minibatch
+from amagold.gradients import GradientEstimator
 from amagold.gradients import full as full_gradient
+from amagold.samplers._info import Info, count
 from amagold.target import Target
 from amagold.trajectory._densities import from_densities
 from amagold.trajectory._phase import Phase, Proposal
 from amagold.trajectory._trajectory import run_trajectory
+from amagold.trajectory._tunable import settings_of, with_settings
 
-INT32_MAX = 2**31 - 1
 STRETCH = 0x57E7  # folded into a transition's key for the step size's own number
 # a transition of all chains that needs more noise than this draws it step by step
 LATE_BYTES = 256 * 2**20
@@ -47,23 +48,6 @@ class Randomness(NamedTuple):
     test: Any  # the uniform number of the test
     # what the step size is multiplied by in this transition; empty where it is fixed
     stretch: Any = ()
-
-
-@trees.record(static=("label",))
-class Info:
-    """Diagnostics of one transition. `label` says whether the sampler that made it is exact or
-    biased.
-    """
-
-    is_accepted: jax.Array
-    acceptance_rate: jax.Array  # min(1, a)
-    log_ratio: jax.Array  # log a = U(theta) - U(theta*) + rho
-    is_divergent: jax.Array  # the ratio was NaN, infinite or hopeless; the proposal was rejected
-    num_gradient_examples: jax.Array
-    num_energy_examples: jax.Array
-    label: str
-    # an example that broke the test's bound, or -1; empty where the test has none
-    broken_bound: Any = ()
 
 
 @trees.record(static=("num_steps", "resample_momentum", "jitter"))
@@ -91,6 +75,17 @@ class Sampler:
         its error.
         """
         return "biased" if self.proposal.symmetry == "none" else self.acceptance.label
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What of the proposal warm-up may set: its step size, friction and mass, where it has
+        them.
+        """
+        return settings_of(self.proposal)
+
+    def with_settings(self, **settings: Any) -> "Sampler":
+        """The sampler with other settings of its proposal; traced values may be given."""
+        return dataclasses.replace(self, proposal=with_settings(self.proposal, **settings))
 
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
         """The state at a position. A kept momentum starts from its stationary law if a key is
@@ -163,7 +158,7 @@ class Sampler:
 
     def gather(self, randomness: Randomness, batches: trees.PyTree = None) -> Any:
         """The rows that the transition's minibatches name, steps on the leading axis."""
-        if isinstance(self.gradient, Minibatch) and self.gradient.is_external:
+        if self.gradient.is_external:
             return self.gradient.arrange(randomness.batches, _checked(self, batches))
         return self.gradient.gather(self.target, randomness.batches)
 
@@ -206,9 +201,8 @@ class Sampler:
 
         proposal: Any = self.proposal
         if self.jitter:
-            proposal = dataclasses.replace(
-                proposal, step_size=proposal.step_size * randomness.stretch
-            )
+            step_size = self.settings["step_size"] * randomness.stretch
+            proposal = with_settings(proposal, step_size=step_size)
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
         return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
 
@@ -242,10 +236,10 @@ class Sampler:
             acceptance_rate=acceptance_rate,
             log_ratio=decision.log_ratio,
             is_divergent=decision.is_divergent,
-            num_gradient_examples=_count(
+            num_gradient_examples=count(
                 self.num_steps * calls * self.gradient.num_examples(self.target)
             ),
-            num_energy_examples=_count(self.acceptance.num_examples(self.target))
+            num_energy_examples=count(self.acceptance.num_examples(self.target))
             if decision.num_examples is None
             else decision.num_examples,
             label=self.label,
@@ -259,7 +253,7 @@ def amortized(
     proposal: Any,
     num_steps: int = 10,
     gradient: GradientEstimator | None = None,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | UnboundTest | None = None,
     resample_momentum: bool = True,
 ) -> Sampler:
     """T steps of any proposal, corrected once by a Metropolis-Hastings test (eq. 3 and eq. 6 of the
@@ -282,10 +276,12 @@ def amortized(
     checks.whole_number(
         "num_steps", num_steps, at_least=1, remedy="give the number of proposal steps per test"
     )
+    _check_part("gradient", gradient, "amagold.gradients.GradientEstimator")
+    _check_part("acceptance", acceptance, "amagold.acceptance.Acceptance")
     gradient.check(target, int(num_steps))
-    estimator: GradientEstimator = bound_to(target, gradient)
-    test: Acceptance = bound_to(target, acceptance, getattr(estimator, "reference", None))
-    if not resample_momentum and getattr(test, "needs_fresh_momentum", False):
+    estimator = gradient.bind(target)
+    test = acceptance.bind(target, estimator.known_reference())
+    if not resample_momentum and test.needs_fresh_momentum:
         raise ValueError(
             "resample_momentum must be True with acceptance.barker, got False: each of its many "
             "rejections would turn the chain around; "
@@ -301,6 +297,15 @@ def amortized(
     moves = from_densities(proposal, test.uses_work)
     _check_proposal(moves, test, resample_momentum)
     return Sampler(target, moves, estimator, test, int(num_steps), bool(resample_momentum))
+
+
+def _check_part(name: str, part: Any, base: str) -> None:
+    """Raise where something was given that is no gradient, or no test."""
+    if not callable(getattr(part, "bind", None)):
+        raise ValueError(
+            f"{name} must be of a class that derives from {base}, got {type(part).__name__}; use one "
+            "of amagold's own, or derive yours from it"
+        )
 
 
 def _check_proposal(proposal: Proposal, test: Acceptance, resample_momentum: bool) -> None:
@@ -324,13 +329,6 @@ def _check_proposal(proposal: Proposal, test: Acceptance, resample_momentum: boo
         )
 
 
-def bound_to(target: Target, part: Any, *known: Any) -> Any:
-    """A gradient or test with what it needs to know of the target beforehand, such as sums over all
-    data; most need nothing.
-    """
-    return part.bind(target, *known) if hasattr(part, "bind") else part
-
-
 @jax.jit
 def _step(
     sampler: Sampler, key: jax.Array, state: State, batches: trees.PyTree
@@ -338,7 +336,7 @@ def _step(
     randomness = sampler.draw(key, state.position, late=sampler.draws_late(state.position))
     rows = (
         None
-        if batches is None and not _is_external(sampler)
+        if batches is None and not sampler.gradient.is_external
         else sampler.gather(randomness, batches)
     )
     return sampler.advance(state, randomness, rows)
@@ -361,10 +359,6 @@ def _first_momentum(
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
 
 
-def _is_external(sampler: Sampler) -> bool:
-    return isinstance(sampler.gradient, Minibatch) and sampler.gradient.is_external
-
-
 def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
     """The outside loader's batches, if they have the form the trajectory needs."""
     leading = (sampler.num_steps, sampler.gradient.batch_size)  # type: ignore[attr-defined]
@@ -378,8 +372,3 @@ def _checked(sampler: Sampler, batches: trees.PyTree) -> trees.PyTree:
             "of the loader"
         )
     return batches
-
-
-def _count(examples: int) -> jax.Array:
-    """A count as an array; as a float where it would overflow an int32."""
-    return jnp.int32(examples) if examples <= INT32_MAX else jnp.float32(examples)

@@ -1,6 +1,6 @@
 """Hamiltonian Monte Carlo: AMAGOLD with the exact gradient, no friction and a fresh momentum."""
 
-from amagold.acceptance import Acceptance
+from amagold.acceptance import Acceptance, UnboundTest
 from amagold.core import trees
 from amagold.samplers._amortized import Sampler
 from amagold.samplers._l2mc import l2mc
@@ -13,7 +13,7 @@ def hmc(
     step_size: float,
     num_steps: int = 10,
     mass: trees.PyTree = 1.0,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | UnboundTest | None = None,
 ) -> Sampler:
     """HMC with the drift-kick-drift leapfrog (Appendix D of the paper). Exact. The arguments mean
     what they mean in `amagold.amagold`.

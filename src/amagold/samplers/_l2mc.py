@@ -2,7 +2,7 @@
 gradient.
 """
 
-from amagold.acceptance import Acceptance
+from amagold.acceptance import Acceptance, UnboundTest
 from amagold.core import trees
 from amagold.gradients import full
 from amagold.samplers._amagold import amagold
@@ -17,7 +17,7 @@ def l2mc(
     friction: float = 0.25,
     num_steps: int = 10,
     mass: trees.PyTree = 1.0,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | UnboundTest | None = None,
     resample_momentum: bool = True,
 ) -> Sampler:
     """AMAGOLD with the gradient over all data. Exact. The arguments mean what they mean in

@@ -1,6 +1,6 @@
 """SGLD (Welling and Teh, 2011), and its amortized exact form (eq. 3 of the paper)."""
 
-from amagold.acceptance import Acceptance, never_reject
+from amagold.acceptance import Acceptance, UnboundTest, never_reject
 from amagold.core import trees
 from amagold.gradients import GradientEstimator
 from amagold.samplers._amortized import Sampler, amortized
@@ -18,7 +18,7 @@ def sgld(
     mass: trees.PyTree = 1.0,
     batch_size: int | None = None,
     gradient: GradientEstimator | None = None,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance | UnboundTest | None = None,
 ) -> Sampler:
     """T steps of stochastic gradient Langevin dynamics. Biased, unless
     `acceptance=amagold.acceptance.full()` makes it exact.

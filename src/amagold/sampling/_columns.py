@@ -70,7 +70,7 @@ def layout(
 
 def counts_alike(sampler: Sampler) -> bool:
     """Whether every test looks at the same number of examples."""
-    return getattr(sampler.acceptance, "is_count_fixed", True)
+    return sampler.acceptance.is_count_fixed
 
 
 def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[str, Any]:
@@ -92,17 +92,9 @@ def columns_of(
     kept: Kept, sampler: Sampler, constants: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
-    info = kept.info
-    stats: dict[str, Any] = {
-        **constants,
-        "acceptance_rate": info.acceptance_rate,
-        "accepted": info.is_accepted,
-        "diverging": info.is_divergent,
-    }
-    if not counts_alike(sampler):
-        stats["num_energy_examples"] = info.num_energy_examples
-    if sampler.acceptance.uses_work:
-        stats["energy_error"] = -np.asarray(info.log_ratio)
+    stats = kept.info.columns() | constants
+    if not sampler.acceptance.uses_work:
+        del stats["energy_error"]
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
     return {

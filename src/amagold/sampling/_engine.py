@@ -53,6 +53,7 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     know that one again by.
     """
     at = reached.warmup
+    reference = at.sampler.gradient.known_reference()
     arrays = (
         pack("states", at.states)
         | pack("proposal", at.sampler.proposal)
@@ -61,11 +62,12 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     )
     # what the gradient and the test know of all data, so that both go on about the same place to
     # the bit
-    arrays |= pack("reference", getattr(at.sampler.gradient, "reference", None))
+    arrays |= pack("reference", reference)
     arrays |= likeness_of(at.sampler.target, at.states.position)
     notes = {
         "warmup_done": at.done,
         "num_steps": at.sampler.num_steps,
+        "reference_order": 0 if reference is None else reference.order,
         "warmup_seconds": reached.warmup_seconds,
         "sampling_seconds": reached.sampling_seconds,
         "compile_seconds": reached.compile_seconds,
@@ -102,11 +104,7 @@ def restore(checkpoint: Checkpoint, like: Progress) -> Reached:
 
 def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference:
     """The reference that control variates are taken about."""
-    flat = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
-    square = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
-    # of more than the position and the gradient there is the Hessian, or nothing
-    has_hessian = f"reference.{len(jax.tree.leaves(position)) + 1}" in checkpoint.arrays
-    form = Reference(position, flat, square if has_hessian else None)  # pyright: ignore[reportArgumentType]
+    form = Reference.form(position, int(checkpoint.notes["reference_order"]))
     return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
 
 

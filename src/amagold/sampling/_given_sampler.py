@@ -35,7 +35,7 @@ class Given:
     @classmethod
     def from_sampler(cls, sampler: Sampler, warmup: Warmup) -> "Given":
         proposal = getattr(sampler.proposal, "proposal", sampler.proposal)
-        plan = getattr(sampler.gradient, "plan", None)
+        batch_size, plan = sampler.gradient.batching() or (None, None)
         return cls(
             proposal=type(proposal).__name__,
             gradient=type(sampler.gradient).__name__,
@@ -45,7 +45,7 @@ class Given:
             resample_momentum=sampler.resample_momentum,
             step_size=number(sampler, "step_size"),
             friction=number(sampler, "friction"),
-            batch_size=getattr(sampler.gradient, "batch_size", None),
+            batch_size=batch_size,
             batch_plan=None if plan is None else type(plan).__name__,
             numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
             target_acceptance=warmup.target_acceptance,

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.adaptation._sgd_burn_in import descend
-from amagold.adaptation._tunable import has_knob
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import Rules, make_rules
 from amagold.core import trees
@@ -79,9 +78,7 @@ def prepare(
     anchor, positions = _given_starts(target, settings.num_chains, init, init_per_chain)
     _check_form(target, anchor)
     target.check(anchor)
-    if isinstance(target_or_sampler, Sampler) and getattr(
-        target_or_sampler.gradient, "is_external", False
-    ):
+    if isinstance(target_or_sampler, Sampler) and target_or_sampler.gradient.is_external:
         raise ValueError(
             "plan='external' needs batches from outside, which sample cannot give; call "
             "sampler.step, or use another plan"
@@ -187,7 +184,7 @@ def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> Rules:
         keep=settings.warmup.keep,
     )
     rules = make_rules(sampler, settings.num_warmup, warmup)
-    if not has_knob(sampler, "step_size"):
+    if "step_size" not in sampler.settings:
         return rules
     lengths = {
         "trajectory_length": plan.trajectory_length,
