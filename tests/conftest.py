@@ -6,15 +6,10 @@ import os
 from pathlib import Path
 
 # the suite compiles much and runs little: the tests' own programs at the level of the library's
-# (once: a worker has the flag from its parent, and said twice it would be another key in the cache)
+# (once: a worker has the flag from its parent)
 os.environ["XLA_FLAGS"] = " ".join(
     dict.fromkeys([*os.environ.get("XLA_FLAGS", "").split(), "--xla_backend_optimization_level=1"])
 )
-# and what one test has compiled need not be compiled again by another, in whichever process it runs
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "jax")
-)
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest

@@ -184,15 +184,13 @@ def check(cell, folder, monkeypatch):
     assert np.isfinite(whole.sample_stats["acceptance_rate"]).all()
     assert whole.label.split(" ")[0] == cell.combination.label
     assert not whole.is_partial
-    # chains have random numbers of their own: in their draws, or where none was accepted in the
-    # ratios of their proposals
-    told = [draws.to_numpy().reshape(cell.num_chains, -1)]
-    told += (
-        [whole.sample_stats["energy_error"].to_numpy()]
-        if "energy_error" in whole.sample_stats
-        else []
-    )
-    assert len(np.unique(np.concatenate(told, axis=1), axis=0)) == cell.num_chains
+    # chains have random numbers of their own, which show where a proposal was accepted, or its
+    # ratio is a number: a test that rejects at its first look has none
+    accepted = whole.sample_stats["accepted"]
+    ratios = whole.sample_stats.get("energy_error", accepted).to_numpy().astype(float)
+    shows = accepted.any("draw").to_numpy() | np.isfinite(ratios).any(axis=1)
+    told = np.concatenate([draws.to_numpy().reshape(cell.num_chains, -1), ratios], axis=1)[shows]
+    assert len(np.unique(told, axis=0)) == shows.sum()
     resumed = run_in_two_parts(sampler, arguments, asked, folder, monkeypatch)
     assert not resumed.is_partial
     assert resumed.label == whole.label

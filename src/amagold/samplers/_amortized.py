@@ -303,8 +303,8 @@ def _check_part(name: str, part: Any, base: str) -> None:
     """Raise where something was given that is no gradient, or no test."""
     if not callable(getattr(part, "bind", None)):
         raise ValueError(
-            f"{name} must be of a class that derives from {base}, got {type(part).__name__}; use one "
-            "of amagold's own, or derive yours from it"
+            f"{name} must be of a class that derives from {base}, got {type(part).__name__}; "
+            "use one of amagold's own, or derive yours from it"
         )
 
 
