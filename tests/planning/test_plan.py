@@ -18,12 +18,13 @@ from amagold.mode._mode_search import find_mode
 from amagold.mode._spectrum import Spectrum, grouped
 from amagold.models import double_well, logistic
 from amagold.planning._best_acceptance import best_acceptance
-from amagold.planning._candidate import FRICTION_SHARE, Setting, proposal_correlation
 from amagold.planning._candidates import best_of, every_candidate
 from amagold.planning._costs import Costs, costs_of
 from amagold.planning._discretisation import acceptance_from, discretisation_variance, variance_from
 from amagold.planning._gradient_noise import measure_noise, noise_variance
+from amagold.planning._leapfrog_option import FRICTION_SHARE, proposal_correlation
 from amagold.planning._plan import Plan, make_plan
+from amagold.planning._setting import Setting
 from amagold.planning._starts import disperse
 
 

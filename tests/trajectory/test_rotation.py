@@ -19,7 +19,7 @@ from amagold.mode._curvature import curvature_at
 from amagold.mode._mode_search import find_mode
 from amagold.models._log_sigmoid import log_sigmoid
 from amagold.planning._discretisation import acceptance_from
-from amagold.planning._non_gaussianity import measure_rest
+from amagold.planning._non_gaussianity import measure_non_gaussianity
 from amagold.planning._plan import NUM_PLACES
 from amagold.planning._starts import disperse
 from amagold.runner._chains import start_chains
@@ -126,7 +126,7 @@ def test_the_predicted_acceptance_is_cautious(target, num_steps):
     """
     mode, curvature = laplace(target())
     places = disperse(target(), mode, curvature, NUM_PLACES, jax.random.key(0), scale=1.0)
-    rest = measure_rest(target(), mode.position, curvature.matrix, places)
+    rest = measure_non_gaussianity(target(), mode.position, curvature.matrix, places)
     assert rest.is_small
     sampler, starts = turning(target(), num_steps)
     found = float(
@@ -145,7 +145,9 @@ def test_what_is_not_gaussian_is_seen(target):
     for seed in range(5):
         mode, curvature = laplace(target())
         places = disperse(target(), mode, curvature, NUM_PLACES, jax.random.key(seed), scale=1.0)
-        assert not measure_rest(target(), mode.position, curvature.matrix, places).is_small
+        assert not measure_non_gaussianity(
+            target(), mode.position, curvature.matrix, places
+        ).is_small
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")

@@ -15,15 +15,15 @@ MOST_PARAMETERS = 4096
 FEWEST_EXAMPLES = 500  # with fewer, all of them together cost no more than the framework's own work
 
 
-class Known(NamedTuple):
-    """What was found out about a target in passes over its data; None where it does not apply."""
+class AtMode(NamedTuple):
+    """What passes over the data told about the mode; None where it does not apply."""
 
     reference: Reference | None = None
     test: TunaTest | None = None
-    mode: trees.PyTree = None
+    position: trees.PyTree = None
 
 
-def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
+def look_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     """The reference at the mode and the exact test about it, where the posterior has a mode that it
     is concentrated around.
 
@@ -34,9 +34,9 @@ def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
         or target.num_examples < FEWEST_EXAMPLES
         or curvature.num_parameters > MOST_PARAMETERS
     ):
-        return Known(mode=mode.position)
+        return AtMode(position=mode.position)
     if not (mode.is_converged and curvature.is_positive):
-        return Known(mode=mode.position)
+        return AtMode(position=mode.position)
     known = curvature.of_data
     reference = (
         reference_at(target, mode.position, 1)
@@ -46,4 +46,4 @@ def find_out(target: Target, mode: Mode, curvature: Curvature) -> Known:
     test = (
         tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
     )
-    return Known(reference, test, mode.position)
+    return AtMode(reference, test, mode.position)

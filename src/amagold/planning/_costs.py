@@ -112,29 +112,10 @@ class Costs:
             STEP_OPERATIONS + PARAMETER_OPERATIONS * self.num_parameters + matrix
         ) / self.operations
 
-    def gradients(
-        self, batch_size: int | None, num_steps: int, mass: str, order: int | None = None
-    ) -> float:
-        """T steps with their gradients; batch size None is the full gradient, and an order that of
-        the control variates.
-        """
-        if batch_size is None:
-            return num_steps * (GRADIENT * self.num_examples + self.step(mass))
-        fetch = (GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values) / self.operations
-        if order is None:
-            return num_steps * ((GRADIENT + fetch) * batch_size + self.step(mass))
-        matrix = MATRIX_OPERATIONS * self.num_parameters**2 / self.operations if order == 2 else 0.0
-        return num_steps * ((DIFFERENCE + fetch) * batch_size + self.step(mass) + matrix)
-
-    def test(self, plan: str | None) -> float:
-        """The test over all data, and the shuffle that the batch plan needs."""
-        shuffle = SHUFFLE_OPERATIONS if plan in ("epoch", "palindrome") else 0.0
-        return self.num_examples * (1.0 + (TEST_OPERATIONS + shuffle) / self.operations)
-
-    def test_on_few(self, examples: float) -> float:
-        """The exact test that looks at so many examples on average."""
-        fetch = GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values + REMAINDER_OPERATIONS
-        return (LOOP_OPERATIONS + fetch * examples) / self.operations + DIFFERENCE * examples
+    @property
+    def fetch(self) -> float:
+        """To bring one example of a minibatch from its place."""
+        return (GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values) / self.operations
 
 
 def costs_of(target: Target, position: trees.PyTree) -> Costs:

@@ -23,7 +23,7 @@ MOST_SLOPE = 0.15  # of grad V, where that of |q|^2 / 2 is one
 MODERATE_LEFT, MODERATE_SLOPE = 1.0, 0.5
 
 
-class Rest(NamedTuple):
+class NonGaussianity(NamedTuple):
     """Of the energy U = |q|^2 / 2 + V, over draws of the Gaussian, in units of the mass.
 
     Medians and the like, not means: where V is very large few draws of the posterior will be.
@@ -77,9 +77,9 @@ class Rest(NamedTuple):
         return float(2.0 * (slow * errors[1] + fast * errors[3]))
 
 
-def measure_rest(
+def measure_non_gaussianity(
     target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree
-) -> Rest:
+) -> NonGaussianity:
     """From places stacked on a leading axis: draws of the Gaussian about the mode with this
     mass.
     """
@@ -94,7 +94,9 @@ def measure_rest(
     slope = float(np.median(slopes)) if len(slopes) else math.nan
     # the median of a few varying gradients is not zero: pi / 2 times the variance of their mean
     steady = float(np.sum(typical**2) - 0.5 * np.pi * np.median(squares) / len(found))
-    return Rest(max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1])
+    return NonGaussianity(
+        max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1]
+    )
 
 
 @jit(ONCE)

@@ -9,35 +9,33 @@ from typing import Any
 import jax
 import numpy as np
 
-from amagold.acceptance import TunaTest, full, tuna
+from amagold.acceptance import TunaTest
 from amagold.core import checks, trees
-from amagold.gradients import GradientEstimator, control_variate, minibatch
 from amagold.mode._curvature import Curvature
-from amagold.mode._mode_search import Mode, find_mode
+from amagold.mode._mode_search import Mode
 from amagold.mode._reference import Reference
 from amagold.mode._spectrum import grouped
 from amagold.mode._survey_result import NEGLIGIBLE, Survey
-from amagold.planning._at_mode import Known
-from amagold.planning._candidate import FRICTION_SHARE, Candidate, FewExamples, Setting
+from amagold.planning._at_mode import AtMode
+from amagold.planning._candidate import Candidate
 from amagold.planning._candidates import best_of, best_of_each_kind, every_candidate
 from amagold.planning._costs import Costs, costs_of
 from amagold.planning._gradient_noise import GradientNoise, measure_noise
-from amagold.planning._non_gaussianity import Rest, measure_rest
+from amagold.planning._leapfrog_option import FRICTION_SHARE
+from amagold.planning._non_gaussianity import NonGaussianity, measure_non_gaussianity
+from amagold.planning._options import GRADIENTS, TESTS, TRAJECTORIES
 from amagold.planning._plan_words import plan_sentences
-from amagold.planning._quarter_turn import LOWEST_ACCEPTANCE
+from amagold.planning._quarter_turn_option import LOWEST_ACCEPTANCE
+from amagold.planning._setting import FewExamples, Setting
 from amagold.planning._starts import NUM_PLACES, disperse
-from amagold.samplers import Sampler, amagold, amortized
+from amagold.samplers import Sampler
 from amagold.target import Posterior, Target
-from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import DenseMass, as_mass
 
 # where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once
 # every parameter's width is one, a little more than a quarter period, and an acceptance that leaves
 # room for walls and necks
 STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.95
-TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
-# of all chains' remembered values, above which a total is remembered instead
-BYTES_PER_EXAMPLE = 64
 NUM_NOISY_PLACES = 4  # of them, where every example's is
 MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
 # of the step size, where leapfrog steps are planned: no direction is then in step with the
@@ -47,48 +45,37 @@ JITTER = 0.3
 LONGEST = 1.15
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the warm-up starts from: plain numbers and words, so that it can be stored with the
-    draws.
+@dataclass(frozen=True, kw_only=True)
+class Plan(Candidate):
+    """What the warm-up starts from: the choice and its figures, and what it rests on. Plain numbers
+    and words, so that it can be stored with the draws.
 
     Costs are in evaluations of one example's log likelihood (of the density, for a target without
     data).
     """
 
-    gradient: str  # "full", "minibatch" or "control variate"
-    batch_plan: str | None
-    batch_size: int | None
-    num_steps: int  # T
     friction: float  # beta
-    step_size: float  # epsilon, to start adaptation from
     trajectory_length: float  # tau = T epsilon, in units of the mass
     target_acceptance: float  # what adaptation aims for
-    predicted_acceptance: float  # at step_size
     gradient_variance: float  # V^2 of one gradient, in units of the mass
-    noise_variance: float  # of log a, from minibatches
-    discretisation_variance: float  # of log a, from the finite step
-    gradient_share: float  # f, of the cost
-    mass: str  # "diagonal" or "dense"
     num_parameters: int
     num_examples: int  # 0 for a target without data
     num_chains: int
-    ess_per_transition: float
-    cost_per_transition: float
     slow_down: float  # cost per effective draw, relative to the best with the full gradient
     is_mode_found: bool
     is_curvature_positive: bool
     kinds: list[dict[str, Any]]  # the best of each kind of gradient and test, the cheapest first
-    order: int | None = None  # of the control variates
-    test: str = "full"  # or "tuna": exact on a few examples
-    test_examples: float = 0.0  # that a test is expected to look at
-    integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
     # whether the Gaussian at the mode describes the posterior, at its draws too
     is_trusted: bool = True
     mode_shares: tuple[float, ...] = (1.0,)  # of the mass that was found, by mode
     is_explained: bool = True  # whether the modes account for all the mass that was found
     num_searches: int = 1  # for modes
     jitter: float = 0.0  # of the step size, from transition to transition
+
+    @property
+    def predicted_acceptance(self) -> float:
+        """At the step size that adaptation starts from."""
+        return self.acceptance
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a dictionary of numbers, words and lists."""
@@ -97,6 +84,9 @@ class Plan:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Plan":
         """The plan that `to_json` stored."""
+        if "acceptance" not in stored and "predicted_acceptance" in stored:
+            # the name that earlier versions gave it
+            stored = {**stored, "acceptance": stored["predicted_acceptance"]}
         missing = [
             field.name
             for field in fields(cls)
@@ -160,58 +150,19 @@ class Plan:
         """What warm-up may lengthen a trajectory to; a quarter turn is as long as any should be."""
         return self.trajectory_length * (1.0 if self.integrator == "rotation" else LONGEST)
 
-    def build(self, target: Target, mass: trees.PyTree, known: Known | None = None) -> Sampler:
+    def build(self, target: Target, mass: trees.PyTree, at_mode: AtMode | None = None) -> Sampler:
         """The sampler of this plan.
 
         Args:
           target: the target the plan was made for.
           mass: from `initial_mass`, or what adaptation has made of it.
-          known: what was found out when the plan was made; None finds it out again.
+          at_mode: what was found there when the plan was made; None finds it again.
         """
-        known = Known() if known is None else known
-        gradient, test = self._estimator(known), self._test(target, known)
-        if self.integrator == "rotation":
-            center = find_mode(target, target.init).position if known.mode is None else known.mode
-            return amortized(
-                target,
-                Rotation(self.step_size, as_mass(mass), center),
-                self.num_steps,
-                gradient,
-                test,
-            )
-        dynamics: dict[str, Any] = {
-            "step_size": self.step_size,
-            "friction": self.friction,
-            "num_steps": self.num_steps,
-            "mass": mass,
-        }
-        return replace(
-            amagold(target, **dynamics, gradient=gradient, acceptance=test), jitter=self.jitter
-        )
-
-    def _estimator(self, known: Known) -> GradientEstimator | None:
-        if self.batch_size is None or self.batch_plan is None:
-            return None
-        if self.order is None:
-            return minibatch(self.batch_size, self.batch_plan)
-        estimator = control_variate(self.batch_size, self.order, plan=self.batch_plan)
-        return (
-            estimator if known.reference is None else replace(estimator, reference=known.reference)
-        )
-
-    def _test(self, target: Target, known: Known) -> Any:
-        if self.test == "tuna":
-            return known.test or tuna(
-                center=None if known.reference is None else known.reference.position
-            )
-        if self.order is None:
-            return full()
-        # all chains' values of an example are looked at together, a cache-full at a time
-        chunk_size = max(1, min(target.num_examples, TEST_VALUES // self.num_chains))
-        return full(
-            keep="total" if self.num_chains * 4 > BYTES_PER_EXAMPLE else "auto",
-            chunk_size=chunk_size,
-        )
+        at_mode = AtMode() if at_mode is None else at_mode
+        gradient = GRADIENTS[self.gradient].build(self, at_mode)
+        test = TESTS[self.test].build(self, target, at_mode)
+        trajectory = TRAJECTORIES[self.integrator]
+        return trajectory.build(self, target, mass, gradient, test, at_mode)
 
 
 def make_plan(
@@ -221,7 +172,7 @@ def make_plan(
     key: jax.Array,
     *,
     num_chains: int,
-    known: Known | None = None,
+    at_mode: AtMode | None = None,
     allow_turns: bool = True,
     found: Survey | None = None,
     noise_key: jax.Array | None = None,
@@ -239,8 +190,8 @@ def make_plan(
       curvature: there, from `curvature_at`.
       key: a random key, for the places where gradients are looked at.
       num_chains: how many chains will run.
-      known: a reference for control variates and an exact test on a few examples, from `find_out`;
-        None leaves both out.
+      at_mode: a reference for control variates and an exact test on a few examples, from
+        `look_at_mode`; None leaves both out.
       allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have
         no step size or mass to adapt.
       found: how many modes there are, from `survey`; None takes the one for granted.
@@ -248,22 +199,22 @@ def make_plan(
     """
     checks.whole_number("num_chains", num_chains, at_least=1, remedy="give the number of chains")
     costs = costs_of(target, mode.position)
-    known = Known() if known is None else known
+    at_mode = AtMode() if at_mode is None else at_mode
     has_one_region = found is None or found.has_one_region
     places, rest = _look_around(target, mode, curvature, key, num_chains)
     is_trusted = mode.is_converged and has_one_region and (rest is None or rest.is_moderate)
     if not is_trusted:
-        known = Known(mode=known.mode)
+        at_mode = AtMode(position=at_mode.position)
     masses = list(_masses(mode, curvature, is_trusted))
     noise_key = jax.random.fold_in(key, 1) if noise_key is None else noise_key
-    noises = _noises(target, places, noise_key, known.reference)
+    noises = _noises(target, places, noise_key, at_mode.reference)
     turns = (
         rest
         if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest)
         else None
     )
     settings = {
-        kind: _setting(kind, is_trusted, mode, curvature, noises, costs, known.test, turns)
+        kind: _setting(kind, is_trusted, mode, curvature, noises, costs, at_mode.test, turns)
         for kind in masses
     }
     fewest = 1 if is_trusted else STEPS_UNTRUSTED
@@ -284,35 +235,20 @@ def make_plan(
     setting, is_turning = settings[best.mass], best.integrator == "rotation"
     chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
     return Plan(
-        gradient=best.gradient,
-        batch_plan=best.batch_plan,
-        batch_size=best.batch_size,
-        num_steps=best.num_steps,
+        **asdict(best),
         friction=0.0 if is_turning else FRICTION_SHARE / (best.num_steps * best.step_size),
-        step_size=best.step_size,
         trajectory_length=best.num_steps * best.step_size,
         target_acceptance=LOWEST_ACCEPTANCE if is_turning else best.acceptance,
-        predicted_acceptance=best.acceptance,
         gradient_variance=0.0
         if chosen_noise is None
         else _gradient_variance(best, float(chosen_noise.sum()), costs.num_examples),
-        noise_variance=best.noise_variance,
-        discretisation_variance=best.discretisation_variance,
-        gradient_share=best.gradient_share,
-        mass=best.mass,
         num_parameters=curvature.num_parameters,
         num_examples=target.num_examples,
         num_chains=int(num_chains),
-        ess_per_transition=best.ess_per_transition,
-        cost_per_transition=best.cost_per_transition,
         slow_down=best.cost_per_draw / full.cost_per_draw,
         is_mode_found=mode.is_converged,
         is_curvature_positive=curvature.is_positive,
         kinds=[{**asdict(kind), "cost_per_draw": kind.cost_per_draw} for kind in kinds],
-        order=best.order,
-        test=best.test,
-        test_examples=best.test_examples,
-        integrator=best.integrator,
         is_trusted=is_trusted,
         mode_shares=(1.0,) if found is None else tuple(found.shares),
         is_explained=found is None or found.is_explained,
@@ -345,12 +281,14 @@ def _masses(mode: Mode, curvature: Curvature, is_trusted: bool) -> Iterator[str]
 
 def _look_around(
     target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int
-) -> tuple[trees.PyTree, Rest | None]:
+) -> tuple[trees.PyTree, NonGaussianity | None]:
     """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
     places = disperse(target, mode, curvature, NUM_PLACES, key, scale=1.0, at_least=num_chains)
     if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
         return places, None
-    return places, measure_rest(target, mode.position, _mass(curvature, "dense", True), places)
+    return places, measure_non_gaussianity(
+        target, mode.position, _mass(curvature, "dense", True), places
+    )
 
 
 def _noises(
@@ -361,7 +299,7 @@ def _noises(
     return measure_noise(target, few, key, reference) if isinstance(target, Posterior) else {}
 
 
-def _may_turn(curvature: Curvature, rest: Rest | None) -> bool:
+def _may_turn(curvature: Curvature, rest: NonGaussianity | None) -> bool:
     """A turn goes there and back through the mass, and would not come back where that rounds too
     much.
     """
@@ -382,7 +320,7 @@ def _setting(
     noises: dict[int | None, GradientNoise],
     costs: Costs,
     test: TunaTest | None,
-    rest: Rest | None,
+    rest: NonGaussianity | None,
 ) -> Setting:
     mass = _mass(curvature, kind, mode.is_converged)
     spectrum, directions = curvature.whitened_by(mass)

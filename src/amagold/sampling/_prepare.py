@@ -14,7 +14,7 @@ from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
 from amagold.mode._survey import survey
 from amagold.mode._survey_result import Survey
-from amagold.planning._at_mode import find_out
+from amagold.planning._at_mode import look_at_mode
 from amagold.planning._plan import Plan, make_plan
 from amagold.planning._starts import bring_near, disperse, disperse_over
 from amagold.samplers import Sampler
@@ -111,12 +111,12 @@ def _planned(
     _check_kind(anchor)
     found = survey(target, anchor, keys.survey)
     curvature = curvature_at(target, found.mode.position)
-    known = find_out(target, found.mode, curvature)
+    at_mode = look_at_mode(target, found.mode, curvature)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     options: dict[str, Any] = {
         "num_chains": settings.num_chains,
-        "known": known,
+        "at_mode": at_mode,
         "allow_turns": not adapts,
         "found": found,
     }
@@ -132,7 +132,7 @@ def _planned(
         if plan.is_trusted
         else _mass_over(found.regions, curvature, settings.num_chains)
     )
-    sampler = plan.build(target, mass, known)
+    sampler = plan.build(target, mass, at_mode)
     advice = advice_on_plan(plan, settings.num_chains, starts_given)
     return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions, advice)
 

@@ -10,7 +10,7 @@ import numpy as np
 from amagold.adaptation._window_adaptation import Progress, begin
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
-from amagold.planning._at_mode import Known
+from amagold.planning._at_mode import AtMode
 from amagold.samplers import Sampler, State
 from amagold.sampling import _engine as engine
 from amagold.sampling._advice import warn
@@ -180,12 +180,12 @@ def _built(
         return target_or_sampler
     reference = None if plan.order is None else engine.restore_reference(checkpoint, position)
     # any mass and mode of the planned form: their values come from the checkpoint
-    known = Known(
-        reference, mode=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position)
+    at_mode = AtMode(
+        reference, position=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position)
     )
     size = plan.num_parameters
     return plan.build(
-        target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), known
+        target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), at_mode
     )
 
 

@@ -1,0 +1,41 @@
+"""The exact test on a few examples, for models that know their bounds."""
+
+from typing import Any
+
+from amagold.acceptance import Acceptance, UnboundTest, tuna
+from amagold.planning._at_mode import AtMode
+from amagold.planning._costs import DIFFERENCE, LOOP_OPERATIONS, REMAINDER_OPERATIONS
+from amagold.planning._option import TestOption, examples
+from amagold.planning._setting import Batching, Setting
+from amagold.target import Target
+
+
+class FewExamplesOption(TestOption):
+    name = "tuna"
+
+    def is_open(self, setting: Setting) -> bool:
+        return setting.few is not None
+
+    def variance(self, setting: Setting) -> float:
+        assert setting.few is not None
+        return setting.few.variance
+
+    def cost(self, setting: Setting, batching: Batching | None) -> tuple[float, float]:
+        assert setting.few is not None
+        costs, number = setting.costs, setting.few.examples
+        fetch = costs.fetch * costs.operations + REMAINDER_OPERATIONS
+        operations = (LOOP_OPERATIONS + fetch * number) / costs.operations
+        return operations + DIFFERENCE * number, number
+
+    def build(self, plan: Any, target: Target, at_mode: AtMode) -> Acceptance | UnboundTest:
+        reference = at_mode.reference
+        return at_mode.test or tuna(center=None if reference is None else reference.position)
+
+    def words(self, plan: Any) -> str:
+        return f"on {examples(plan.test_examples)}, drawn by how much they can matter,"
+
+    def cost_words(self, plan: Any, seen: int, draws: str) -> str:
+        return (
+            f"Cost: a transition's gradients see {seen} examples and its test "
+            f"{examples(plan.test_examples)}, however many there are in all; {draws}."
+        )
