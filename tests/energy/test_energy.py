@@ -96,7 +96,7 @@ def test_the_full_gradient_in_chunks_is_the_gradient(monkeypatch):
     wanted = jax.grad(lambda at: -log_prior(at) - target.log_likelihoods(at, target.data).sum())(
         position
     )
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 600)
+    monkeypatch.setattr(chunks, "TEMPORARY_BYTES", 600)
     assert chunks.chunk_size_for(target, position) < 100
     np.testing.assert_allclose(energy_gradient(target, position), wanted, rtol=1e-4)
 
@@ -123,7 +123,7 @@ def test_temporaries_do_not_grow_with_the_data():
 
     small, large = temporary_bytes(200_000), temporary_bytes(2_000_000)
     assert large < 1.1 * small
-    assert large < 4 * chunks.CHUNK_BYTES
+    assert large < 4 * chunks.TEMPORARY_BYTES
 
 
 def test_a_large_cache_gives_way_to_a_total(monkeypatch):

@@ -80,7 +80,7 @@ def test_data_in_chunks_and_no_second_compilation(monkeypatch):
     find_mode(targets[1], np.ones(3), max_iterations=100)
     assert mode_file._search()._cache_size() == compiled
     mode_file._search.cache_clear()
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(chunks, "TEMPORARY_BYTES", 2000)
     np.testing.assert_allclose(find_mode(targets[0], np.zeros(3)).position, whole, atol=2e-3)
     mode_file._search.cache_clear()
 
@@ -147,7 +147,7 @@ def test_curvature_is_the_hessian(monkeypatch):
     at = jnp.linspace(-1.0, 1.0, 14)
     energy = lambda at: -target.log_prior(at) - target.log_likelihoods(at, target.data).sum()  # noqa: E731
     expected = jax.hessian(energy)(at)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 16 * 20_000)
+    monkeypatch.setattr(chunks, "TEMPORARY_BYTES", 16 * 20_000)
     found = curvature_at(target, at)
     assert found.is_dense
     assert found.is_positive

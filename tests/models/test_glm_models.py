@@ -29,7 +29,7 @@ import amagold
 from amagold import models
 from amagold.mode._mode_search import find_mode
 from amagold.models._logistic import Logistic
-from amagold.models._poisson import Example as CountExample
+from amagold.models._poisson import CountExample
 from amagold.models._priors import CoefficientPrior
 from amagold.models._recipes import build_again, recipe_of
 from amagold.sampling._recipe import load_recipe, save_recipe

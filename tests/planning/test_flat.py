@@ -81,7 +81,7 @@ def test_where_many_examples_would_be_drawn_all_data_decide():
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(engine, "DRAWS_BYTES", 4_000)
     target = amagold.models.logistic(*table(20_000), prior_scale=1.0)
     settings = dict(num_samples=240, num_warmup=100, num_chains=2, progress=False)
     whole = amagold.sample(target, **settings)

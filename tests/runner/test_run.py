@@ -41,7 +41,7 @@ def test_thinning_keeps_every_so_many_of_the_same_draws():
     sampler = SAMPLERS["amagold irreversible"](TARGETS["vector"][0], 0.1)
     positions = start("vector", 2)
     all_draws = amagold.run_chains(sampler, jax.random.key(0), positions, 24)
-    for chunk_bytes in (chunks.CHUNK_BYTES, 1_000):
+    for chunk_bytes in (chunks.KEPT_BYTES, 1_000):
         thinned = amagold.run_chains(
             sampler, jax.random.key(0), positions, 4, thin=6, chunk_bytes=chunk_bytes
         )

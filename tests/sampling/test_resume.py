@@ -163,7 +163,7 @@ def many_chunks(monkeypatch):
     monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
     monkeypatch.setattr("amagold.sampling._recorder.LONGEST_WAIT", 0.0)
     monkeypatch.setattr("amagold.sampling._recorder.CHECKPOINT_SHARE", 1e9)
-    monkeypatch.setattr("amagold.store._zarr_store.CHUNK_BYTES", 2_000)
+    monkeypatch.setattr("amagold.store._zarr_store.ZARR_CHUNK_BYTES", 2_000)
 
 
 def flip_a_byte(file):
@@ -261,7 +261,7 @@ def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     write.
     """
     path = tmp_path / "run.zarr"
-    monkeypatch.setattr("amagold.store._zarr_store.CHUNK_BYTES", 2**20)
+    monkeypatch.setattr("amagold.store._zarr_store.ZARR_CHUNK_BYTES", 2**20)
     # first, so that nothing is left to compile and to keep on the disk
     sampler, whole = short_run(tmp_path / "other.zarr", num_chains=8)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -32,7 +32,7 @@ from amagold.acceptance._growing_sample import (
 )
 from amagold.acceptance._logistic_correction import correction
 from amagold.acceptance._sequential_test import (
-    Place,
+    SequentialMemory,
     as_posterior,
     estimated_log_ratio,
     is_hopeless,
@@ -67,11 +67,16 @@ class BarkerTest(Acceptance):
             order_key,
         )
 
-    def remember(self, target: Target, position: trees.PyTree) -> Place:
-        return Place(position, self.differences.known(as_posterior(target), position))
+    def remember(self, target: Target, position: trees.PyTree) -> SequentialMemory:
+        return SequentialMemory(position, self.differences.known(as_posterior(target), position))
 
     def decide(
-        self, target: Target, draws: Any, memory: Place, proposed: trees.PyTree, work: jax.Array
+        self,
+        target: Target,
+        draws: Any,
+        memory: SequentialMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
     ) -> Decision:
         posterior = as_posterior(target)
         num_examples = posterior.num_examples

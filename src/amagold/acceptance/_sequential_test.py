@@ -25,7 +25,7 @@ from amagold.target import Posterior, Target, with_data
 SURE = 5.0
 
 
-class Place(NamedTuple):
+class SequentialMemory(NamedTuple):
     """What is remembered of a position."""
 
     position: trees.PyTree
@@ -65,11 +65,16 @@ class SequentialTest(Acceptance):
         uniform_key, order_key = jax.random.split(key)
         return -jax.random.exponential(uniform_key), order_key
 
-    def remember(self, target: Target, position: trees.PyTree) -> Place:
-        return Place(position, self.differences.known(as_posterior(target), position))
+    def remember(self, target: Target, position: trees.PyTree) -> SequentialMemory:
+        return SequentialMemory(position, self.differences.known(as_posterior(target), position))
 
     def decide(
-        self, target: Target, draws: Any, memory: Place, proposed: trees.PyTree, work: jax.Array
+        self,
+        target: Target,
+        draws: Any,
+        memory: SequentialMemory,
+        proposed: trees.PyTree,
+        work: jax.Array,
     ) -> Decision:
         posterior = as_posterior(target)
         num_examples = posterior.num_examples

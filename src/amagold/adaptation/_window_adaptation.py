@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as Spec
 
 from amagold.adaptation import _dual_averaging as step_size
 from amagold.adaptation import _moments as moments
-from amagold.adaptation._tunable import log_scale, number, prepare_mass
+from amagold.adaptation._mass_settings import log_scale, number, prepare_mass
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.batches._batch_plans import Iid

@@ -9,7 +9,7 @@ import numpy as np
 
 from amagold.acceptance import FullTest
 from amagold.core import checks, trees
-from amagold.diagnose._reference_draws import Reference, all_at, run_reference
+from amagold.diagnose._reference_draws import ReferenceDraws, all_at, run_reference
 from amagold.diagnose._test_functions import Ruler, look_at, measure, names
 from amagold.gradients import Minibatch
 from amagold.runner import run_chunks, start_chains
@@ -76,7 +76,7 @@ class Report(NamedTuple):
         )
 
 
-class Run(NamedTuple):
+class CheckedRun(NamedTuple):
     """Averages over the checked sampler's transitions, chain by chain."""
 
     values: np.ndarray  # (chain, quantity)
@@ -143,7 +143,9 @@ def check(
     _check_arguments(sampler, num_chains, num_transitions, num_reference, false_alarm_rate)
     target.check(position)
 
-    def attempt(starts: jax.Array, num_reference: int, key: jax.Array) -> tuple[Reference, Report]:
+    def attempt(
+        starts: jax.Array, num_reference: int, key: jax.Array
+    ) -> tuple[ReferenceDraws, Report]:
         reference_key, start_key, run_key = jax.random.split(key, 3)
         reference = run_reference(target, position, starts, num_reference, reference_key)
         run = _run_sampler(
@@ -214,11 +216,11 @@ def _run_sampler(
     target: Target,
     sampler: Sampler,
     like: trees.PyTree,
-    reference: Reference,
+    reference: ReferenceDraws,
     num_transitions: int,
     start_key: jax.Array,
     run_key: jax.Array,
-) -> Run:
+) -> CheckedRun:
     starts = trees.unflatten_like(reference.positions, like)
     states = start_chains(sampler, starts, start_key)
     num_chains = reference.positions.shape[0]
@@ -234,7 +236,7 @@ def _run_sampler(
         balance += _balance(np.asarray(kept.info.log_ratio, np.float64)).sum(axis=0)
     last = jax.vmap(trees.flatten)(states.position)
     rate = accepted / (num_chains * num_transitions)
-    return Run(
+    return CheckedRun(
         np.asarray(total) / num_transitions,
         balance / num_transitions if has_ratio else None,
         last,
@@ -274,7 +276,9 @@ def _balance(log_ratio: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(usable, 0.0)) * np.tanh(usable)
 
 
-def _judge(reference: Reference, run: Run, labels: list[str], false_alarm_rate: float) -> Report:
+def _judge(
+    reference: ReferenceDraws, run: CheckedRun, labels: list[str], false_alarm_rate: float
+) -> Report:
     from scipy.special import stdtrit  # late, because it is slow to load
 
     trusted = 0.5 * (reference.early + reference.late)
@@ -329,7 +333,7 @@ def _scores(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return mean, error, np.where(mean == 0.0, 0.0, mean / np.maximum(error, 1e-12))
 
 
-def _correlation(reference: Reference, run: Run) -> float:
+def _correlation(reference: ReferenceDraws, run: CheckedRun) -> float:
     """Of start and end over chains, for the coordinate with the largest: 1 - E(z' - z)^2 / 2 in
     units of the posterior.
     """
@@ -338,7 +342,7 @@ def _correlation(reference: Reference, run: Run) -> float:
 
 
 def _decide(
-    largest: Quantity, control: Quantity, run: Run, correlation: float, visible: float
+    largest: Quantity, control: Quantity, run: CheckedRun, correlation: float, visible: float
 ) -> tuple[bool | None, str]:
     if run.num_not_finite:
         return (

@@ -31,14 +31,14 @@ TRIAL = 4  # transitions to try a step size on
 EXAMPLES_AT_ONCE = 2**23  # chains x examples that are looked at together
 
 
-class Settings(NamedTuple):
+class ReferenceSettings(NamedTuple):
     """How the reference moves: a step size in units of the scale of each coordinate."""
 
     step_size: jax.Array | float
     scale: jax.Array
 
 
-class Reference(NamedTuple):
+class ReferenceDraws(NamedTuple):
     """Chains that have settled, as far as their two halves can tell."""
 
     positions: jax.Array  # (chain, coordinate), at the end
@@ -52,14 +52,14 @@ class Reference(NamedTuple):
 
 def run_reference(
     target: Target, position: trees.PyTree, flat: jax.Array, num_transitions: int, key: jax.Array
-) -> Reference:
+) -> ReferenceDraws:
     """Burn in for `num_transitions` from flattened starts, one per chain, then measure for as many,
     in two halves.
     """
     num_chains = len(flat)
     ruler = jax.jit(first_ruler)(target, position)
     spread = jnp.std(flat, axis=0)
-    settings = Settings(1.0, jnp.where(spread > 0.0, spread, 1.0))
+    settings = ReferenceSettings(1.0, jnp.where(spread > 0.0, spread, 1.0))
     at_once = max(1, min(num_chains, EXAMPLES_AT_ONCE // max(1, target.num_examples)))
     run = partial(_run, target, position, at_once=at_once)
     in_round = max(TRIAL, num_transitions // NUM_ROUNDS)
@@ -70,7 +70,7 @@ def run_reference(
         spread = jnp.std(flat, axis=0)
         # a coordinate on which no chain has moved yet keeps its scale; once the scale is known, the
         # step size is about one
-        settings = Settings(
+        settings = ReferenceSettings(
             settings.step_size if number else 1.0, jnp.where(spread > 0.0, spread, settings.scale)
         )
     key, trial_key, first_key, second_key = jax.random.split(key, 4)
@@ -81,7 +81,7 @@ def run_reference(
     flat, early, _ = run(settings, ruler, flat, first_key, num_transitions=half)
     flat, late, acceptance = run(settings, ruler, flat, second_key, num_transitions=half)
     drift = np.asarray(_measure_all(target, position, ruler, flat, at_once) - first, np.float64)
-    return Reference(
+    return ReferenceDraws(
         flat,
         ruler,
         np.asarray(early, np.float64),
@@ -97,8 +97,12 @@ def all_at(position: trees.PyTree, num_chains: int) -> jax.Array:
 
 
 def _choose_step_size(
-    run: Callable[..., tuple], settings: Settings, ruler: Ruler, flat: jax.Array, key: jax.Array
-) -> Settings:
+    run: Callable[..., tuple],
+    settings: ReferenceSettings,
+    ruler: Ruler,
+    flat: jax.Array,
+    key: jax.Array,
+) -> ReferenceSettings:
     """Halve or double the step size until the acceptance is neither low nor wasteful."""
     low, high = ACCEPTANCE
     direction = 0
@@ -159,7 +163,7 @@ def _measure_all(
 def _run(
     target: Target,
     like: trees.PyTree,
-    settings: Settings,
+    settings: ReferenceSettings,
     ruler: Ruler,
     flat: jax.Array,
     key: jax.Array,
@@ -196,7 +200,7 @@ def _run(
 def _transition(
     target: Target,
     like: trees.PyTree,
-    settings: Settings,
+    settings: ReferenceSettings,
     key: jax.Array,
     flat: jax.Array,
     memory: Memory,

@@ -13,7 +13,7 @@ from amagold.target import Posterior, Target
 Carry = TypeVar("Carry")
 
 # temporaries of one chunk: large enough for full-speed matrix products, small beside the data
-CHUNK_BYTES = 32 * 2**20
+TEMPORARY_BYTES = 32 * 2**20
 
 
 def chunk_size_for(target: Target, position: trees.PyTree) -> int:
@@ -27,7 +27,7 @@ def chunk_size_for(target: Target, position: trees.PyTree) -> int:
     per_example = trees.num_bytes(target.example) + trees.num_bytes(
         [value for value in values if hasattr(value, "shape")]
     )
-    return max(1, min(target.num_examples, CHUNK_BYTES // max(1, per_example)))
+    return max(1, min(target.num_examples, TEMPORARY_BYTES // max(1, per_example)))
 
 
 def fold(

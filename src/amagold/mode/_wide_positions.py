@@ -17,14 +17,14 @@ NARROWER = 0.25
 MAX_REDRAWS = 20  # halvings of the distance from the centre
 
 
-class Wide(NamedTuple):
+class WidePositions(NamedTuple):
     """Positions far apart, and how far each parameter's values are."""
 
     positions: list[trees.PyTree]
     scales: np.ndarray
 
 
-def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> Wide:
+def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> WidePositions:
     """So many positions inside the domain; each coordinate's values are spread evenly over its
     distribution.
 
@@ -49,7 +49,7 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
             if isinstance(target, Posterior) or point_at(target, position).is_finite:
                 positions.append(position)
                 break
-    return Wide(positions, scales)
+    return WidePositions(positions, scales)
 
 
 def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.ndarray]:

@@ -14,7 +14,7 @@ DOUBLE_WELL_OFFSET = 0.5
 DOUBLE_WELL_BOUNDS = (-6.0, 5.0)  # all but 1e-16 of the mass
 
 
-class Moments(NamedTuple):
+class DoubleWellMoments(NamedTuple):
     """What draws should reproduce."""
 
     mean: float
@@ -47,12 +47,12 @@ def double_well_density(theta: np.ndarray) -> np.ndarray:
     return np.exp(-energy(np.asarray(theta, np.float64))) / np.sum(weights * np.exp(-energy(grid)))
 
 
-def double_well_moments() -> Moments:
+def double_well_moments() -> DoubleWellMoments:
     """Mean and variance of the double well by quadrature."""
     grid, weights = _quadrature()
     mass = weights * double_well_density(grid)
     mean = float(np.sum(mass * grid))
-    return Moments(mean, float(np.sum(mass * (grid - mean) ** 2)))
+    return DoubleWellMoments(mean, float(np.sum(mass * (grid - mean) ** 2)))
 
 
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:

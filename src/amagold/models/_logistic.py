@@ -17,14 +17,14 @@ from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
-class Example(NamedTuple):
+class LogisticExample(NamedTuple):
     """One row of the table: its predictors and its outcome, -1 or 1."""
 
     predictors: jax.Array
     sign: jax.Array
 
 
-def lower_curvature(z: jax.Array, example: Example) -> jax.Array:
+def lower_curvature(z: jax.Array, example: LogisticExample) -> jax.Array:
     """tanh(z / 2) / (2 z), of the parabola below log p that touches it at z (Jaakkola and Jordan);
     1/4 at zero.
     """
@@ -38,7 +38,7 @@ def lower_curvature(z: jax.Array, example: Example) -> jax.Array:
 class Logistic:
     """log p(y | z) = -log(1 + exp(-y z)), with y = -1 or 1."""
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: LogisticExample) -> jax.Array:
         return log_sigmoid(example.sign * z)
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
@@ -85,5 +85,8 @@ def logistic(
     center = log_odds(float(np.mean(signs > 0)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
-        Logistic(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform
+        Logistic(),
+        LogisticExample(design.predictors, jnp.asarray(signs)),
+        design.prior,
+        design.transform,
     )

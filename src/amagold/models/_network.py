@@ -18,7 +18,7 @@ from amagold.target import Posterior
 Layers = list[dict[str, jax.Array]]
 
 
-class Example(NamedTuple):
+class NetworkExample(NamedTuple):
     """One row of the table: its inputs and its class."""
 
     inputs: jax.Array
@@ -33,7 +33,7 @@ def logits(layers: Layers, inputs: jax.Array) -> jax.Array:
     return hidden @ layers[-1]["weights"] + layers[-1]["biases"]
 
 
-def log_likelihood(layers: Layers, example: Example) -> jax.Array:
+def log_likelihood(layers: Layers, example: NetworkExample) -> jax.Array:
     """log p(y | x, theta): the log of the softmax, at the example's class."""
     return jax.nn.log_softmax(logits(layers, example.inputs))[example.label]
 
@@ -90,7 +90,7 @@ def network(
         "prior_scale", prior_scale, above=0.0, remedy="give the prior's standard deviation"
     )
     labels, num_classes = classes(labels, len(inputs), num_classes)
-    data = Example(jnp.asarray(inputs), jnp.asarray(labels))
+    data = NetworkExample(jnp.asarray(inputs), jnp.asarray(labels))
     widths = (inputs.shape[1], *(int(width) for width in hidden), num_classes)
     return Posterior(
         log_likelihood, Normal(jnp.float32(prior_scale)), data, init=_random_layers(widths, seed)

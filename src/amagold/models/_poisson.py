@@ -17,14 +17,14 @@ from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
-class Example(NamedTuple):
+class CountExample(NamedTuple):
     """One row of the table: its predictors and its count."""
 
     predictors: jax.Array
     events: jax.Array
 
 
-def rate(z: jax.Array, example: Example) -> jax.Array:
+def rate(z: jax.Array, example: CountExample) -> jax.Array:
     """exp(z)."""
     return jnp.exp(z)
 
@@ -48,7 +48,7 @@ class Poisson:
     small end in float32.
     """
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: CountExample) -> jax.Array:
         count = example.events
         # y (d - (exp(d) - 1)) with d = z - log y
         above = z - jnp.log(jnp.maximum(count, 1.0))
@@ -88,5 +88,8 @@ def poisson(
     center = log_rate(float(events.mean(dtype=np.float64)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
-        Poisson(), Example(design.predictors, jnp.asarray(events)), design.prior, design.transform
+        Poisson(),
+        CountExample(design.predictors, jnp.asarray(events)),
+        design.prior,
+        design.transform,
     )

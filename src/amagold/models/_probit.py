@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from amagold.models._default_priors import normal_quantile, of_link
 from amagold.models._design import design_of
-from amagold.models._logistic import Example
+from amagold.models._logistic import LogisticExample
 from amagold.models._normal_tail import log_normal_cdf
 from amagold.models._outcomes import two_classes
 from amagold.models._regression import Predictor, regression
@@ -22,7 +22,7 @@ from amagold.target import LinearBounds, Posterior
 class Probit:
     """log p(y | z) = log Phi(y z), with y = -1 or 1."""
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: LogisticExample) -> jax.Array:
         return log_normal_cdf(example.sign * z)
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
@@ -51,5 +51,8 @@ def probit(
     center = normal_quantile(float(np.mean(signs > 0)), sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
-        Probit(), Example(design.predictors, jnp.asarray(signs)), design.prior, design.transform
+        Probit(),
+        LogisticExample(design.predictors, jnp.asarray(signs)),
+        design.prior,
+        design.transform,
     )

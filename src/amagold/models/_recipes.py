@@ -12,24 +12,21 @@ from amagold.data import Data
 from amagold.models import _residuals as residuals
 from amagold.models._double_well import double_well
 from amagold.models._double_well import log_density as double_well_log_density
-from amagold.models._logistic import Example as SignExample
-from amagold.models._logistic import Logistic
-from amagold.models._poisson import Example as CountExample
-from amagold.models._poisson import Poisson
+from amagold.models._logistic import Logistic, LogisticExample
+from amagold.models._poisson import CountExample, Poisson
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._probit import Probit
 from amagold.models._regression import Likelihood, Predictor, regression
 from amagold.models._scale import UserScale
-from amagold.models._softmax import Example as LabelExample
-from amagold.models._softmax import Softmax
+from amagold.models._softmax import Softmax, SoftmaxExample
 from amagold.target import Density, Posterior, Target
 
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
 OUTCOMES = {"logistic": Logistic, "probit": Probit, "softmax": Softmax, "poisson": Poisson}
 EXAMPLES = {
-    "logistic": SignExample,
-    "probit": SignExample,
-    "softmax": LabelExample,
+    "logistic": LogisticExample,
+    "probit": LogisticExample,
+    "softmax": SoftmaxExample,
     "poisson": CountExample,
 }
 SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
@@ -85,7 +82,7 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     if name in SHAPES:
         noise = _of(NOISE, arrays)
         whole = NoisePrior(prior, **noise) if noise else prior
-        data = residuals.Example(**_of(DATA, arrays))
+        data = residuals.ResidualExample(**_of(DATA, arrays))
         return residuals.noisy_regression(
             SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"]
         )

@@ -16,7 +16,7 @@ from amagold.models._scale import UserScale
 from amagold.target import LinearBounds, Posterior
 
 
-class Example(NamedTuple):
+class ResidualExample(NamedTuple):
     """One row of the table: its predictors and its outcome."""
 
     predictors: jax.Array
@@ -48,7 +48,7 @@ class Noise:
     shape: Shape
     noise_scale: float
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: ResidualExample) -> jax.Array:
         return self.shape((example.response - z) / self.noise_scale)
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
@@ -73,7 +73,7 @@ class LowerCurvature:
 
     noise: Noise
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: ResidualExample) -> jax.Array:
         scale = self.noise.noise_scale
         return self.noise.shape.weight((example.response - z) / scale) / scale**2
 
@@ -85,7 +85,7 @@ class UnknownNoise:
     predictor: Predictor
     shape: Shape
 
-    def __call__(self, position: dict[str, jax.Array], example: Example) -> jax.Array:
+    def __call__(self, position: dict[str, jax.Array], example: ResidualExample) -> jax.Array:
         log_scale = position["log_noise_scale"]
         z = self.predictor(position["coefficients"], example)
         return self.shape((example.response - z) * jnp.exp(-log_scale)) - log_scale
@@ -113,7 +113,7 @@ def noisy_regression(
 
 def from_design(shape: Shape, design: NoisyDesign) -> Posterior:
     """The same from a table that is ready."""
-    data = Example(design.predictors, design.response)
+    data = ResidualExample(design.predictors, design.response)
     return noisy_regression(shape, data, design.prior, design.transform, design.noise_scale)
 
 

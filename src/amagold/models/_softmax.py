@@ -16,7 +16,7 @@ from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
-class Example(NamedTuple):
+class SoftmaxExample(NamedTuple):
     """One row of the table: its predictors and its class."""
 
     predictors: jax.Array
@@ -29,7 +29,7 @@ class Softmax:
 
     num_classes: int
 
-    def __call__(self, z: jax.Array, example: Example) -> jax.Array:
+    def __call__(self, z: jax.Array, example: SoftmaxExample) -> jax.Array:
         return jax.nn.log_softmax(z)[example.label]
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
@@ -79,7 +79,7 @@ def softmax(
     design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
     return regression(
         Softmax(found),
-        Example(design.predictors, jnp.asarray(labels)),
+        SoftmaxExample(design.predictors, jnp.asarray(labels)),
         design.prior,
         design.transform,
         found,

@@ -111,9 +111,9 @@ def _rests(target: Target, mode: trees.PyTree, places: trees.PyTree) -> tuple[ja
         scale = target.num_examples / max(1, few.num_examples)
 
         def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
-            return total - scale * jnp.sum(target.log_likelihoods(at, chunk.rows))
+            return total + jnp.sum(target.log_likelihoods(at, chunk.rows))
 
-        return few.fold(visit, -target.log_prior(at), EXAMPLES)
+        return -scale * few.fold(visit, jnp.float32(0.0), EXAMPLES) - target.log_prior(at)
 
     def rest(place: trees.PyTree) -> tuple[jax.Array, jax.Array]:
         away = jax.tree.map(jnp.subtract, place, mode)

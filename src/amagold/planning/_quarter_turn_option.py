@@ -42,7 +42,7 @@ class QuarterTurnOption(TrajectoryOption):
         self, setting: Setting, gradient: GradientOption, test: TestOption, trial: Trial
     ) -> Candidate | None:
         """None too where the posterior is no Gaussian, or too few proposals would be accepted."""
-        if setting.rest is None:
+        if setting.non_gaussianity is None:
             return None
         step_size = QUARTER / trial.num_steps
         batching, of_one, noise = trial.batching, setting.noise_of(trial.batching), 0.0
@@ -54,7 +54,7 @@ class QuarterTurnOption(TrajectoryOption):
                     of_one, setting.spectrum, steps, trial.num_steps, 0.0, plan, size, num_examples
                 )[0]
             )
-        discretisation = setting.rest.variance(trial.num_steps)
+        discretisation = setting.non_gaussianity.variance(trial.num_steps)
         acceptance = float(acceptance_from(noise + discretisation + test.variance(setting)))
         if acceptance < LOWEST_PREDICTED:
             return None

@@ -50,7 +50,7 @@ class Setting:
     controlled: Mapping[int, np.ndarray] = field(default_factory=dict)
     few: FewExamples | None = None
     # what the Gaussian with this mass leaves, where it is a Gaussian nearly
-    rest: NonGaussianity | None = None
+    non_gaussianity: NonGaussianity | None = None
 
     def noise_of(self, batching: Batching | None) -> np.ndarray | None:
         """Of one example's gradient along each direction; None where there is none."""

@@ -10,7 +10,7 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.core.compiling import OFTEN, jit
 from amagold.runner._broken_bounds import check_bounds
-from amagold.runner._chunked_run import CHUNK_BYTES, Kept, run_chunks
+from amagold.runner._chunked_run import KEPT_BYTES, Kept, run_chunks
 from amagold.samplers import Info, Sampler, State
 
 
@@ -67,7 +67,7 @@ def run_chains(
     *,
     num_burn_in: int = 0,
     thin: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
+    chunk_bytes: int = KEPT_BYTES,
     report: Callable[[int], None] | None = None,
 ) -> Draws:
     """Run one chain from each position, in chunks over all host devices.

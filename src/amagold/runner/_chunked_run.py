@@ -16,7 +16,7 @@ from amagold.core import trees
 from amagold.core.compiling import OFTEN, ONCE, jit
 from amagold.samplers import Info, Randomness, Sampler, State
 
-CHUNK_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
+KEPT_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the host takes them
 # the randomness of one block on a device: about what the processor's cache holds
 BLOCK_BYTES = 2 * 2**20
 SHARED_BYTES = 2**16  # arrays from this size on are worth sharing between the host's devices
@@ -62,7 +62,7 @@ def plan_layout(
     num_samples: int,
     thin: int,
     num_devices: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
+    chunk_bytes: int = KEPT_BYTES,
 ) -> Layout:
     """Cut a run so that what a chunk holds on one device stays within the byte budget.
 
@@ -308,7 +308,7 @@ def run_chunks(
     *,
     thin: int = 1,
     first: int = 0,
-    chunk_bytes: int = CHUNK_BYTES,
+    chunk_bytes: int = KEPT_BYTES,
     keep_energy: bool = False,
     at_once: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from amagold.adaptation._tunable import number
+from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Trace
 from amagold.core import trees
 from amagold.runner._chunked_run import Kept

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.adaptation import _block_adaptation, _window_adaptation
-from amagold.adaptation._tunable import number
+from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Progress, Rules
 from amagold.core import trees
 from amagold.mode._reference import Reference
@@ -30,7 +30,7 @@ from amagold.store._checkpoint import Checkpoint, pack, unpack
 
 SHORT_RUN = 50  # blocks of the warm-up
 # of draws on a device at a time: several copies are alive while one is written and the next is made
-CHUNK_BYTES = 4 * 2**20
+DRAWS_BYTES = 4 * 2**20
 
 
 class Reached(NamedTuple):
@@ -199,7 +199,7 @@ def _draw(
         settings.num_samples - reached.num_drawn,
         thin=settings.thin,
         first=settings.num_warmup + reached.num_drawn * settings.thin,
-        chunk_bytes=CHUNK_BYTES,
+        chunk_bytes=DRAWS_BYTES,
         keep_energy=True,
         at_once=at_once,
         should_stop=lambda: stopper.reason is not None,

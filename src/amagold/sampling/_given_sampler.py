@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from amagold.adaptation._tunable import number
+from amagold.adaptation._mass_settings import number
 from amagold.adaptation._warmup import Warmup
 from amagold.samplers import Sampler
 

@@ -32,7 +32,7 @@ from amagold.store._root import (
 )
 from amagold.store._seal import UnreadableError
 
-CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because a damaged one costs few draws
+ZARR_CHUNK_BYTES = 2**20  # of one Zarr chunk: small, because a damaged one costs few draws
 
 __all__ = ["PRIVATE", "StoreFailedError", "UnreadableError", "ZarrStore"]
 
@@ -65,7 +65,7 @@ class ZarrStore:
         """Lay out all arrays in a folder of its own, without draws."""
         made = {}
         for name, variables in groups.items():
-            made[name] = lay_out(variables, num_chains, lengths[name], CHUNK_BYTES)
+            made[name] = lay_out(variables, num_chains, lengths[name], ZARR_CHUNK_BYTES)
         root = Root(attributes, made)
         path.mkdir(parents=True)
         write_extras(path, root)
