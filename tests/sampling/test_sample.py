@@ -470,7 +470,7 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
     seconds = [100.0]
     clock = types.SimpleNamespace(monotonic=lambda: seconds[0])
     for module in ("engine", "compile_time"):
-        monkeypatch.setattr(f"amagold.sampling.{module}.time", clock)
+        monkeypatch.setattr(f"amagold.sampling._{module}.time", clock)
 
     def compiles(duration):
         seconds[0] += duration

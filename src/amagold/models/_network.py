@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
+from amagold.core.devices import use_all_cores
 from amagold.models._outcomes import classes
 from amagold.models._priors import Normal
 from amagold.target import Posterior
@@ -59,6 +60,7 @@ def network(
         y.
       seed: of the random start `init`, uniform within 1 / sqrt(a layer's inputs).
     """
+    use_all_cores()  # before the first array is made
     inputs, labels = np.asarray(as_numbers("X", X), np.float32), np.asarray(as_numbers("y", y))
     if inputs.ndim != 2:
         raise ValueError(

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from amagold.core.arrays import as_numbers, blocks, count_non_finite
+from amagold.core.devices import use_all_cores
 
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
@@ -68,6 +69,7 @@ class Sheet(NamedTuple):
 
 def sheet_of(X: Any, intercept: bool) -> Sheet:
     """The table checked and measured, a block of rows at a time."""
+    use_all_cores()  # before the first array is made
     names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
     values = _checked(X, names)
     num_rows, width = values.shape

@@ -12,7 +12,7 @@ from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import FEWEST, begin
 from amagold.core import trees
 from amagold.core.arviz import arviz_stats
-from amagold.core.devices import use_all_cores
+from amagold.core.devices import idle_cores, use_all_cores
 from amagold.planning._plan import Plan
 from amagold.runner._chains import start_chains
 from amagold.sampling import _engine as engine
@@ -93,7 +93,7 @@ def sample(
     with Stopper(max_time) as stopper, usual_jax():
         with watch_compilation() as compiling:
             prepared = prepare(target_or_sampler, settings, init, init_per_chain)
-            say(prepared.plan, progress, prepared.sampler.target.notes)
+            say(prepared.plan, progress, (*prepared.sampler.target.notes, *idle_cores()))
             states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
         reached = engine.Reached(
             begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds
