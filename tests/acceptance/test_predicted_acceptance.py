@@ -66,7 +66,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(
-    ("plan", "batch_size", "num_steps", "step_size"), some_of(SETTINGS, SETTINGS[2], SETTINGS[8])
+    ("plan", "batch_size", "num_steps", "step_size"), some_of(SETTINGS, SETTINGS[2])
 )
 def test_prediction(problem, plan, batch_size, num_steps, step_size):
     target, hessian, positions, mode = problem

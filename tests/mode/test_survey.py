@@ -193,7 +193,11 @@ def test_hidden_mass_is_never_silent(target, seed):
 
 
 @pytest.mark.parametrize(
-    ("target", "words"), [(two_gaussians(), "several modes"), (spike_and_slab(), "hidden mass")]
+    ("target", "words"),
+    [
+        (two_gaussians(), "several modes"),
+        pytest.param(spike_and_slab(), "hidden mass", marks=pytest.mark.slow),
+    ],
 )
 def test_a_given_start_does_not_hide_what_was_found(target, words):
     """All chains begin at one place, so that they agree whatever lies elsewhere."""
