@@ -238,6 +238,7 @@ WALL, NUM_WALL_SEEDS, WALL_DEFECT = "one Poisson count of 0, Gamma(.5, 1) prior,
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_errors_beside_a_steep_wall_are_as_large_as_claimed():
     """Long steps of one size gave errors 1.9 times as large as claimed: so many seeds see that."""
     outcomes = [run_row(ROWS[WALL], seed) for seed in range(NUM_WALL_SEEDS)]
