@@ -86,7 +86,7 @@ def test_a_fingerprint_is_of_all_numbers_in_order():
     assert len({known, turned, other, wider}) == 4
 
 
-def test_no_data_are_walked_over_in_no_time():
+def test_without_examples_nothing_is_visited():
     none = NoData()
     assert none.fold(lambda carry, chunk: 1 / 0, "as it was", 1) == "as it was"
     assert none.scan_if(True, lambda carry, chunk, held: 1 / 0, "as it was", (), 1) == "as it was"
