@@ -7,6 +7,7 @@ from . import (
 )
 from . import (
     batches as batches,
+    data as data,
 )
 from . import (
     datasets as datasets,
