@@ -5,8 +5,7 @@ Nothing here imports JAX until a command runs, so that help is instant.
 
 import sys
 
-from amagold.cli import COMMANDS, Command, Option
-from amagold.cli import main as run_command
+from amagold.cli import COMMANDS, Command, Option, main as run_command
 
 LABORATORY = (
     Command(

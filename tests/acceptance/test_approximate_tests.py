@@ -9,8 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from doubles import some_of
-from exact_target import COUNTS, PREDICTORS, exact_draws, features, log_prior, move
-from exact_target import log_likelihood as one_log_likelihood
+from exact_target import (
+    COUNTS,
+    PREDICTORS,
+    exact_draws,
+    features,
+    log_likelihood as one_log_likelihood,
+    log_prior,
+    move,
+)
 from false_alarms import PLANTED, worst
 from scipy.optimize import nnls
 from scipy.special import expit, ndtr

@@ -8,8 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from exact_target import exact_draws, features, log_likelihood, log_prior, move
-from exact_target import target as plain_target
+from exact_target import (
+    exact_draws,
+    features,
+    log_likelihood,
+    log_prior,
+    move,
+    target as plain_target,
+)
 from false_alarms import PLANTED, worst
 
 import amagold

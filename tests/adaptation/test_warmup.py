@@ -6,8 +6,7 @@ import pytest
 from doubles import some_of
 
 import amagold
-from amagold.adaptation import _dual_averaging as step_size
-from amagold.adaptation import _windows as schedule
+from amagold.adaptation import _dual_averaging as step_size, _windows as schedule
 from amagold.mode._mode_search import find_mode
 from amagold.models._synthetic import dist1, dist2
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass

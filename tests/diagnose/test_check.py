@@ -14,8 +14,7 @@ from false_alarms import NUM_CHECKS, PLANTED, SUITE_FALSE_ALARM_RATE, worst
 
 import amagold
 from amagold.datasets import heart
-from amagold.diagnose import _exactness as exactness
-from amagold.diagnose import check
+from amagold.diagnose import _exactness as exactness, check
 from amagold.diagnose._exactness import BALANCE, _balance
 from amagold.diagnose._reference_draws import all_at, run_reference
 

@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 
 import amagold
 from amagold.energy import _chunks as chunks
-from amagold.mode import _curvature as curvature_file
-from amagold.mode import _mode_search as mode_file
+from amagold.mode import _curvature as curvature_file, _mode_search as mode_file
 from amagold.mode._curvature import curvature_at
 from amagold.mode._mode_search import Mode, find_mode
 from amagold.models import double_well, logistic

@@ -13,8 +13,7 @@ from false_alarms import worst
 
 import amagold
 from amagold import datasets, models
-from amagold.adaptation import _block_adaptation as between_blocks
-from amagold.adaptation import _window_adaptation as adapt
+from amagold.adaptation import _block_adaptation as between_blocks, _window_adaptation as adapt
 from amagold.mode._curvature import curvature_at
 from amagold.mode._mode_search import find_mode
 from amagold.models._log_sigmoid import log_sigmoid

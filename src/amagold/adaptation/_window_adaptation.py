@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
-from jax.sharding import PartitionSpec as Spec
+from jax.sharding import Mesh, PartitionSpec as Spec
 
-from amagold.adaptation import _dual_averaging as step_size
-from amagold.adaptation import _moments as moments
+from amagold.adaptation import _dual_averaging as step_size, _moments as moments
 from amagold.adaptation._mass_settings import log_scale, number, prepare_mass
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule

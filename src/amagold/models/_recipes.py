@@ -10,8 +10,7 @@ import numpy as np
 
 from amagold.data import Data
 from amagold.models import _residuals as residuals
-from amagold.models._double_well import double_well
-from amagold.models._double_well import log_density as double_well_log_density
+from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._logistic import Logistic, LogisticExample
 from amagold.models._poisson import CountExample, Poisson
 from amagold.models._priors import CoefficientPrior, NoisePrior

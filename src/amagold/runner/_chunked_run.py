@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as Spec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as Spec
 
 from amagold.core import trees
 from amagold.core.compiling import OFTEN, ONCE, jit

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 from amagold.acceptance import Acceptance, UnboundTest, full
 from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
-from amagold.gradients import GradientEstimator
-from amagold.gradients import full as full_gradient
+from amagold.gradients import GradientEstimator, full as full_gradient
 from amagold.samplers._info import Info, count
 from amagold.target import Target
 from amagold.trajectory._densities import from_densities

@@ -10,8 +10,7 @@ import jax
 import numpy as np
 
 from amagold.gradients import noisy
-from amagold.models._double_well import double_well
-from amagold.models._double_well import log_density as double_well_log_density
+from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._synthetic import dist1, dist1_log_density, dist2, dist2_log_density
 from amagold.runner import run_chunks, start_chains
 from amagold.runner._chunked_run import Kept
