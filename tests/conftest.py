@@ -16,6 +16,8 @@ import pytest
 
 # bytes, above which compiled programs are given up: thousands of tests have each their own
 MOST_RESIDENT, MORE_RESIDENT = 3 * 2**30, 2**30
+# Linux allows a process 65,530 of them, and the compiler crashes where it gets no more
+MOST_MAPS = 40_000
 
 jax.config.update("jax_num_cpu_devices", 2)
 
@@ -38,10 +40,16 @@ _allowed = [MOST_RESIDENT]
 @pytest.fixture(autouse=True)
 def programs_are_given_up_in_time():
     yield
-    if _resident() > _allowed[0]:
+    if _resident() > _allowed[0] or _num_maps() > MOST_MAPS:
         jax.clear_caches()
         # what is given up may stay with the process: the next time is when it has grown again
         _allowed[0] = max(MOST_RESIDENT, _resident() + MORE_RESIDENT)
+
+
+def _num_maps() -> int:
+    """Pieces of memory that are mapped, several for each program, where Linux says so."""
+    maps = Path("/proc/self/maps")
+    return maps.read_bytes().count(b"\n") if maps.exists() else 0
 
 
 def _resident() -> int:
