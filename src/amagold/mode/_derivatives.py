@@ -75,17 +75,10 @@ def density_derivatives(
     )
 
 
-def prior_derivatives(
-    log_prior: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
-) -> Derivatives:
-    """The same of -log prior."""
-    return density_derivatives(log_prior, position)
-
-
 def whole_hessian(
     target: Posterior, position: trees.PyTree, of_data: jax.Array | None
 ) -> np.ndarray:
     """The Hessian of the whole energy in float64, given that of all data."""
     return np.asarray(of_data, np.float64) + np.asarray(
-        prior_derivatives(target.log_prior, position).hessian, np.float64
+        density_derivatives(target.log_prior, position).hessian, np.float64
     )
