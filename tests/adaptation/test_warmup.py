@@ -170,12 +170,12 @@ def test_descent_reaches_the_mode_first():
 
 
 def test_nothing_compiles_again_while_the_step_size_moves():
-    from amagold.adaptation._window_adaptation import _run_block
+    from amagold.runner._block import _run_chunk
 
     acceptance_after("double well", 0.01, 0.85)
-    before = _run_block.compiled()._cache_size()
+    before = _run_chunk.compiled()._cache_size()
     acceptance_after("double well", 0.2, 0.7)
-    assert _run_block.compiled()._cache_size() == before
+    assert _run_chunk.compiled()._cache_size() == before
 
 
 @pytest.mark.parametrize("num_warmup", [1, 3, 19, 20, 37, 1_000, 1_010])

@@ -35,7 +35,7 @@ def narrow():
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 100)
 
 
 def logistic():

@@ -11,7 +11,7 @@ jax.config.update("jax_num_cpu_devices", 2)
 import numpy as np  # noqa: E402
 
 import amagold  # noqa: E402
-from amagold.runner import _chunked_run as chunks  # noqa: E402
+from amagold.runner import _layout as layout  # noqa: E402
 from amagold.sampling import _recorder as recorder  # noqa: E402
 
 NUM_SAMPLES, NUM_WARMUP, NUM_CHAINS = 6_000, 400, 4
@@ -47,7 +47,7 @@ def begin(path):
 
 def main(command, path):
     if path != "none":
-        chunks.MAX_CHUNK = 50
+        layout.MAX_CHUNK = 50
         recorder.LONGEST_WAIT = 0.0
         recorder.CHECKPOINT_SHARE = 0.5
     if command == "begin":

@@ -174,7 +174,7 @@ def run_in_two_parts(sampler, arguments, asked, folder, monkeypatch):
 
 def check(cell, folder, monkeypatch):
     # so that there is something to stop between
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 3)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 3)
     sampler, arguments = cell.combination.build(), cell.arguments()
     assert arguments["num_samples"] == NUM_SAMPLES
     whole, asked = run_and_count(sampler, arguments, monkeypatch)

@@ -8,6 +8,7 @@ from false_alarms import worst
 from scipy.optimize import minimize
 
 import amagold
+from amagold.core import trees
 from amagold.energy import _chunks as chunks
 from amagold.mode import _curvature as curvature_file, _mode_search as mode_file
 from amagold.mode._curvature import curvature_at
@@ -255,3 +256,22 @@ def test_a_start_that_nothing_around_supports_is_the_mode():
         disperse(target, mode, curvature_at(target, mode.position), 3, jax.random.key(0)),
         np.zeros((3, 2)),
     )
+
+
+def test_no_pass_over_the_data_is_made_twice(monkeypatch):
+    """What the search for the mode found there serves the curvature and the reference."""
+    from amagold.mode import _curvature, _derivatives, _newton, _reference
+
+    seen = []
+
+    def watched(target, position, order):
+        seen.append(tuple(np.asarray(trees.flatten(position)).tolist()))
+        return _derivatives.derivatives_at(target, position, order)
+
+    for module in (_newton, _curvature, _reference):
+        monkeypatch.setattr(module, "derivatives_at", watched)
+    X, y = np.random.default_rng(0).normal(size=(2, 2_000, 3))
+    target = amagold.models.logistic(X, (y[:, 0] > 0).astype(float))
+    run = amagold.sample(target, 20, 20, seed=1, progress=False)
+    assert run.plan.order == 2, "the run must have a reference"
+    assert len(seen) >= 3 and len(set(seen)) == len(seen)

@@ -178,7 +178,7 @@ def test_a_run_of_a_standardised_model_goes_on(tmp_path, runs, monkeypatch):
     user's units.
     """
     x, y = TABLES["air pressure"]
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 100)
     path = tmp_path / "run.zarr"
     amagold.sample(models.linear(x[:, None], y), **SETTINGS, store=path, max_time=1e-9)
     run = amagold.resume(path, load_recipe(path), progress=False)

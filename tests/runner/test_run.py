@@ -12,7 +12,7 @@ from every_sampler import SAMPLERS, TARGETS
 import amagold
 from amagold import acceptance, runner
 from amagold.core import trees
-from amagold.runner import _chunked_run as chunks
+from amagold.runner import _layout as layouts, _placement as placement
 
 
 def start(form, num_chains):
@@ -41,7 +41,7 @@ def test_thinning_keeps_every_so_many_of_the_same_draws():
     sampler = SAMPLERS["amagold irreversible"](TARGETS["vector"][0], 0.1)
     positions = start("vector", 2)
     all_draws = amagold.run_chains(sampler, jax.random.key(0), positions, 24)
-    for chunk_bytes in (chunks.KEPT_BYTES, 1_000):
+    for chunk_bytes in (layouts.KEPT_BYTES, 1_000):
         thinned = amagold.run_chains(
             sampler, jax.random.key(0), positions, 4, thin=6, chunk_bytes=chunk_bytes
         )
@@ -76,8 +76,8 @@ def test_a_step_is_a_transition_of_the_runner():
 def test_one_and_two_devices_use_the_same_random_numbers():
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     assert len(jax.devices()) == 2
-    assert chunks.chain_mesh(4) is not None
-    assert chunks.chain_mesh(3) is None
+    assert placement.chain_mesh(4) is not None
+    assert placement.chain_mesh(3) is None
     two = amagold.run_chains(sampler, jax.random.key(0), start("vector", 4), 10)
     three_chains = amagold.run_chains(sampler, jax.random.key(0), start("vector", 3), 10)
     np.testing.assert_allclose(two.position[:3], three_chains.position, rtol=1e-4, atol=1e-5)
@@ -87,12 +87,12 @@ def test_one_and_two_devices_use_the_same_random_numbers():
 def test_large_noise_is_drawn_late(monkeypatch):
     sampler = SAMPLERS["amagold noisy"](TARGETS["vector"][0], 0.1)
     states = runner.start_chains(sampler, start("vector", 2), jax.random.key(0))
-    assert not chunks.plan_layout(sampler, states, 10, 1).late
+    assert not layouts.plan_layout(sampler, states, 10, 1).late
     monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0)
     jax.clear_caches()  # a compiled program does not see the new sizes
     early = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
     monkeypatch.setattr(sys.modules["amagold.samplers._amortized"], "LATE_BYTES", 10)
-    assert chunks.plan_layout(sampler, states, 10, 1).late
+    assert layouts.plan_layout(sampler, states, 10, 1).late
     late = amagold.run_chains(sampler, jax.random.key(0), start("vector", 2), 10)
     np.testing.assert_allclose(late.position, early.position, rtol=1e-4, atol=1e-5)
     jax.clear_caches()
@@ -105,7 +105,7 @@ def test_a_block_and_a_chunk_stay_within_their_budgets():
     for num_chains in (1, 64):
         states = runner.start_chains(sampler, start("vector", num_chains), jax.random.key(0))
         for budget in (20_000, 1_000_000):
-            layout = chunks.plan_layout(sampler, states, 10**6, 1, chunk_bytes=budget)
+            layout = layouts.plan_layout(sampler, states, 10**6, 1, chunk_bytes=budget)
             assert drawn * num_chains * layout.num_kept <= budget or layout.num_kept == 1
             assert 12 * num_chains * layout.num_kept * layout.num_blocks <= budget
 
@@ -114,8 +114,8 @@ def test_a_chunk_of_a_slow_model_is_short(monkeypatch):
     sampler = SAMPLERS["amagold"](TARGETS["vector"][0], 0.1)
     states = runner.start_chains(sampler, start("vector", 2), jax.random.key(0))
     # ten transitions of two chains
-    monkeypatch.setattr(chunks, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))
-    layout = chunks.plan_layout(sampler, states, 1000, 1)
+    monkeypatch.setattr(layouts, "MAX_WORK", 10 * 2 * 3 * (3 * 4 + 12))
+    layout = layouts.plan_layout(sampler, states, 1000, 1)
     assert layout.num_blocks * layout.num_kept <= 10
 
 
@@ -156,7 +156,7 @@ def test_counts_do_not_overflow_over_thinned_transitions(monkeypatch):
         TARGETS["vector"][0], step_size=0.1, num_steps=1, acceptance=ManyExamples()
     )
     for most in (1000, 500):
-        monkeypatch.setattr(chunks, "MAX_WORK", most * 3 * (10**7 + 12))
+        monkeypatch.setattr(layouts, "MAX_WORK", most * 3 * (10**7 + 12))
         draws = amagold.run_chains(sampler, jax.random.key(0), start("vector", 1), 1, thin=1000)
         np.testing.assert_allclose(draws.info.num_energy_examples, 1e10, rtol=1e-6)
         np.testing.assert_array_equal(draws.info.num_gradient_examples, 1000 * 12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.runner._chunked_run import _run_chunk
+from amagold.runner._block import _run_chunk
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 START = {"num_warmup": 0, "num_chains": 2, "init": np.zeros(3, np.float32), "progress": False}
@@ -62,7 +62,7 @@ def test_a_short_last_chunk_is_no_program_of_its_own(monkeypatch, options):
     sampler = amagold.hmc(density(), step_size=0.3, num_steps=2)
     draw = lambda: amagold.sample(sampler, **START, **options)  # noqa: E731
     whole = draw()
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 20)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 20)
     before = _run_chunk.compiled()._cache_size()
     cut = draw()
     assert _run_chunk.compiled()._cache_size() == before + 1

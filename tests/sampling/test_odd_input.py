@@ -148,7 +148,7 @@ def test_a_short_warm_up_keeps_the_planned_step_size(num_warmup):
 
 
 def test_a_time_budget_ends_within_a_draw(monkeypatch):
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 1_000)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 1_000)
     sampler = amagold.hmc(amagold.Density(log_density), step_size=0.5, num_steps=2)
     amagold.sample(sampler, 1, 0, 2, init=np.zeros(2), thin=2_000, progress=False)  # compiled now
     run = amagold.sample(

@@ -160,7 +160,7 @@ def short_run(path, num_samples=3_000, num_chains=2):
 @pytest.fixture
 def many_chunks(monkeypatch):
     """Short chunks, each with a checkpoint of its own, and small files."""
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 100)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 100)
     monkeypatch.setattr("amagold.sampling._recorder.LONGEST_WAIT", 0.0)
     monkeypatch.setattr("amagold.sampling._recorder.CHECKPOINT_SHARE", 1e9)
     monkeypatch.setattr("amagold.store._zarr_store.ZARR_CHUNK_BYTES", 2_000)

@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_bits(tmp_path, monkeypatch):
     stored = draw(store=tmp_path / "run.zarr")
     xarray.testing.assert_equal(stored.posterior.load(), first.posterior)
     xarray.testing.assert_equal(stored.sample_stats.load(), first.sample_stats)
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 17)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 17)
     np.testing.assert_array_equal(draw().posterior["theta"], first.posterior["theta"])
     other = draw(seed=4).posterior["theta"].values
     assert not np.any(other[:, 0] == first.posterior["theta"].values[:, 0])
@@ -102,7 +102,6 @@ def test_the_same_seed_gives_the_same_bits(tmp_path, monkeypatch):
 
 ONE_DEVICE = """
 import sys, numpy, amagold
-from amagold.runner import _chunked_run as chunks
 table = amagold.datasets.heart()
 target = amagold.models.logistic(table.X, table.y, prior_scale=1.0)
 sampler = amagold.l2mc(target, step_size=0.1, num_steps=3)
@@ -271,7 +270,7 @@ def test_netcdf_round_trip(tmp_path):
 
 @few_draws
 def test_a_time_budget_returns_what_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 1_000)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 1_000)
     whole = amagold.sample(double_well_sampler(), 20_000, 20, 2, init=0.0, progress=False)
     path = tmp_path / "run.zarr"
     partial = amagold.sample(
@@ -308,7 +307,7 @@ def test_no_time_at_all_says_so():
 
 @few_draws
 def test_ctrl_c_returns_what_there_is(monkeypatch):
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 1_000)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 1_000)
     double_well = double_well_sampler()
     amagold.sample(double_well, 2_000, 20, 2, init=0.0, progress=False)  # compiled now
     handler = signal.getsignal(signal.SIGINT)
@@ -440,7 +439,7 @@ def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
 
 
 def test_a_second_call_compiles_nothing():
-    from amagold.runner._chunked_run import _run_chunk
+    from amagold.runner._block import _run_chunk
 
     with pytest.warns(amagold.SamplingWarning):
         amagold.sample(double_well_sampler(), 60, 20, 2, init=0.0, progress=False)
@@ -465,7 +464,7 @@ def test_only_what_compiles_alone_is_taken_off_the_time_of_sampling(monkeypatch)
     """By a clock that this test moves: each chunk takes 2 s, and a program is compiled before the
     first and beside the second.
     """
-    monkeypatch.setattr("amagold.runner._chunked_run.MAX_CHUNK", 20)
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 20)
     draw = lambda: amagold.sample(double_well_sampler(), 60, 0, 2, init=0.0, progress=False)  # noqa: E731
     draw()  # nothing is left to compile
     seconds = [100.0]

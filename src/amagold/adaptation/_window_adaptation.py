@@ -4,13 +4,11 @@ between any two blocks.
 
 import dataclasses
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec as Spec
 
 from amagold.adaptation import _dual_averaging as step_size, _moments as moments
 from amagold.adaptation._mass_settings import log_scale, number, prepare_mass
@@ -18,17 +16,10 @@ from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.batches._batch_plans import Iid
 from amagold.core import trees
-from amagold.core.compiling import OFTEN, jit
 from amagold.gradients import Minibatch
-from amagold.runner._chunked_run import (
-    BLOCK_BYTES,
-    CHAIN_AXES,
-    chain_keys_of,
-    chain_mesh,
-    most_transitions,
-    spread,
-    transition_keys,
-)
+from amagold.runner._block import Hook, place
+from amagold.runner._broken_bounds import check_bounds
+from amagold.runner._layout import most_transitions, plan_layout
 from amagold.samplers import Info, Sampler, State
 
 # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is
@@ -156,35 +147,32 @@ def _collected(rules: Rules, size: int) -> str | None:
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
     """One block further, and how it went."""
     stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
-    num_chains = jax.tree.leaves(at.states.position)[0].shape[0]
     one = jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position
     )
-    mesh = chain_mesh(num_chains)
-    most = most_transitions(at.sampler, one, num_chains // (1 if mesh is None else mesh.size))
-    count = min(block_length(rules.num_warmup, most), stage.stop - at.done)
-    wanted = np.float32(rules.target_acceptance or 0.0)
-    asked: Any = jax.device_put(
-        (np.uint32(at.done), np.int32(stage.step_size), np.bool_(stage.collects), wanted)
+    chains, states = place(at.sampler, key, at.states)
+    most = most_transitions(at.sampler, one, len(chains.numbers) // chains.num_devices)
+    length = block_length(rules.num_warmup, most)
+    layout = plan_layout(at.sampler, states, length, 1, chains.num_devices, at_once=length)
+    count = min(length, stage.stop - at.done)
+    after = chains.advance(
+        states,
+        at.done,
+        count,
+        layout._replace(position=rules.keep),
+        _tuning(at, stage, rules.target_acceptance),
     )
-    tuning = Tuning(at.step, at.moments, *asked)
-    (chain_keys, states), (sampler, tuning) = spread(
-        mesh, (chain_keys_of(key, num_chains), at.states), (at.sampler, tuning)
-    )
-    form = Form(
-        count, sampler.draws_late(one, num_chains), rules.target_acceptance is not None, rules.keep
-    )
-    states, tuning, used, by_chain = _run_block(sampler, tuning, chain_keys, states, form, mesh)
-    at = Progress(at.done + count, at.sampler, states, tuning.step, tuning.moments)
-    rates, divergent, positions = jax.tree.map(np.asarray, by_chain)
-    num_steps = np.full(count, at.sampler.num_steps, np.int32)
+    tuning: Any = after.hook
+    kept, used = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], (after.kept, after.notes))
+    check_bounds(kept.info)
+    at = Progress(at.done + count, at.sampler, after.states, tuning.step, tuning.moments)
     trace = Trace(
-        np.asarray(used),
-        rates,
-        divergent,
-        num_steps,
+        used,
+        kept.info.acceptance_rate,
+        kept.info.is_divergent,
+        np.full(count, at.sampler.num_steps, np.int32),
         np.full(count, mass_scale_of(at.sampler), np.float32),
-        positions,
+        kept.position,
     )
     return (_end_stage(at, stage, rules) if at.done == stage.stop else at), trace
 
@@ -249,46 +237,43 @@ def _rechoose_num_steps(sampler: Sampler, rules: Rules, longest: float) -> Sampl
     return dataclasses.replace(sampler, num_steps=num_steps)
 
 
-class Tuning(NamedTuple):
-    """What all chains share in a block: what is learnt, and what the stage asks for."""
+@trees.record(static=("adapts",))
+class Tuning(Hook):
+    """Tunes as the block goes: what is learnt, and what the stage asks for."""
 
     step: step_size.StepSize
     moments: moments.Moments
-    first: jax.Array  # number of the block's first transition
     stage: jax.Array
     collects: jax.Array
     wanted: jax.Array  # acceptance
+    adapts: bool  # the step size
+
+    def before(self, sampler: Sampler) -> Sampler:
+        if not self.adapts:
+            return sampler
+        return sampler.with_settings(step_size=jnp.exp(self.step.log_step))
+
+    def after(
+        self, sampler: Sampler, states: State, info: Info, axis_name: str | None
+    ) -> tuple["Tuning", jax.Array]:
+        """The tuning after a transition, which is noted with the step size that it used."""
+
+        def over_chains(values: jax.Array) -> jax.Array:
+            return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+        step = self.step
+        if self.adapts:
+            rates = _rates(sampler, info, self.wanted)
+            rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
+            step = step_size.update(step, self.stage, rate.astype(jnp.float32), self.wanted)
+        collected = moments.update(self.moments, self.collects, states.position, axis_name)
+        following = dataclasses.replace(self, step=step, moments=collected)
+        return following, jnp.exp(self.step.log_step)
 
 
-class Form(NamedTuple):
-    """What a block's program depends on, beside shapes."""
-
-    num_transitions: int
-    late: bool
-    adapts: bool
-    keep: bool
-
-
-@jit(OFTEN, "form", "mesh")
-def _run_block(
-    sampler: Sampler,
-    tuning: Tuning,
-    chain_keys: jax.Array,
-    states: State,
-    form: Form,
-    mesh: Mesh | None,
-) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
-    if mesh is None:
-        return _block(sampler, tuning, chain_keys, states, form, None)
-    chain, shared = Spec("chain"), Spec()
-    split = jax.shard_map(
-        partial(_block, form=form, axis_name="chain"),
-        mesh=mesh,
-        in_specs=(shared, shared, chain, chain),
-        out_specs=(chain, shared, shared, Spec(None, "chain")),
-        check_vma=False,
-    )
-    return split(sampler, tuning, chain_keys, states)
+def _tuning(at: Progress, stage: Stage, wanted: float | None) -> Tuning:
+    asked = (np.int32(stage.step_size), np.bool_(stage.collects), np.float32(wanted or 0.0))
+    return Tuning(at.step, at.moments, *jax.device_put(asked), adapts=wanted is not None)
 
 
 def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
@@ -301,52 +286,3 @@ def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
         return info.acceptance_rate
     is_outside = (info.log_ratio == -jnp.inf) & ~info.is_divergent
     return jnp.where(is_outside, jnp.maximum(1.0 - 2.0 * (1.0 - wanted), 0.0), info.acceptance_rate)
-
-
-def _block(
-    sampler: Sampler,
-    tuning: Tuning,
-    chain_keys: jax.Array,
-    states: State,
-    form: Form,
-    axis_name: str | None,
-) -> tuple[State, Tuning, jax.Array, tuple[Any, Any, Any]]:
-    """The states and the tuning after the block; of each transition its step size, and by chain
-    acceptance, divergence and draws.
-    """
-    one = jax.tree.map(lambda leaf: leaf[0], states.position)
-    draw = jax.vmap(partial(sampler.draw, position=one, late=form.late), out_axes=CHAIN_AXES)
-    keys = transition_keys(chain_keys, tuning.first, form.num_transitions)
-    # in bulk where the block's randomness is small, else a transition at a time
-    in_bulk = trees.num_bytes(jax.eval_shape(jax.vmap(draw), keys)) <= BLOCK_BYTES
-
-    def over_chains(values: jax.Array) -> jax.Array:
-        return values if axis_name is None else jax.lax.psum(values, axis_name)
-
-    def transition(
-        carry: tuple[State, Tuning], drawn: Any
-    ) -> tuple[tuple[State, Tuning], tuple[Any, ...]]:
-        states, tuning = carry
-        used = jnp.exp(tuning.step.log_step)
-        now = sampler.with_settings(step_size=used) if form.adapts else sampler
-        states, info = jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))(
-            states, drawn if in_bulk else draw(drawn)
-        )
-        if form.adapts:
-            rates = _rates(sampler, info, tuning.wanted)
-            rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
-            rate = rate.astype(jnp.float32)
-            tuning = tuning._replace(
-                step=step_size.update(tuning.step, tuning.stage, rate, tuning.wanted)
-            )
-        tuning = tuning._replace(
-            moments=moments.update(tuning.moments, tuning.collects, states.position, axis_name)
-        )
-        return (states, tuning), (
-            used,
-            (info.acceptance_rate, info.is_divergent, states.position if form.keep else ()),
-        )
-
-    drawn = jax.vmap(draw)(keys) if in_bulk else keys
-    (states, tuning), (used, by_chain) = jax.lax.scan(transition, (states, tuning), drawn)
-    return states, tuning, used, by_chain

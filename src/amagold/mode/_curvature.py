@@ -99,18 +99,22 @@ def whitening_of(mass: np.ndarray) -> np.ndarray:
     )
 
 
-def curvature_at(target: Target, position: trees.PyTree) -> Curvature:
+def curvature_at(
+    target: Target, position: trees.PyTree, of_data: Derivatives | None = None
+) -> Curvature:
     """The Hessian of U: whole for up to 256 parameters, or 2,048 where the data are few, beyond
     that its diagonal from 32 random probes.
 
     Args:
       target: an `amagold.Posterior` or `amagold.Density`.
       position: where; usually the mode.
+      of_data: what the search for the mode has found there, to save a pass over the data.
     """
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(trees.known_numbers(position)))
     if is_worth_it(trees.size(position), max(1, target.num_examples)):
-        of_data = derivatives_at(target, position, 2) if isinstance(target, Posterior) else None
+        if of_data is None and isinstance(target, Posterior):
+            of_data = derivatives_at(target, position, 2)
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
     diagonal, error, steps = _probe(target, position)
     lanczos = Tridiagonal(*(np.asarray(part, np.float64) for part in steps))

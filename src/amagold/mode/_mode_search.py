@@ -13,7 +13,8 @@ from amagold.core import checks, trees
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
-from amagold.mode._newton import Descent, descend
+from amagold.mode._derivatives import Derivatives
+from amagold.mode._newton import Descent, Point, descend
 from amagold.target import Posterior, Target
 
 NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
@@ -45,6 +46,7 @@ class Mode(NamedTuple):
     position: trees.PyTree
     is_converged: bool
     num_iterations: int
+    of_data: Derivatives | None = None  # at the position, where the search has taken them
 
 
 class Search(NamedTuple):
@@ -117,13 +119,14 @@ def standing_for_all(target: Any, count: int) -> tuple[Any, float]:
 def mode_from(descent: Descent, start: trees.PyTree) -> Mode:
     """The mode, or where the search came near to one, or the start."""
     if descent.is_converged:
-        return Mode(trees.as_position(descent.end.position), True, descent.num_iterations)
-    is_near = descent.near.is_finite and descent.near is not descent.end
-    return Mode(
-        trees.as_position(descent.near.position) if is_near else start,
-        False,
-        descent.num_iterations,
-    )
+        return _mode_at(descent.end, True, descent.num_iterations)
+    if descent.near.is_finite and descent.near is not descent.end:
+        return _mode_at(descent.near, False, descent.num_iterations)
+    return Mode(start, False, descent.num_iterations)
+
+
+def _mode_at(point: Point, is_converged: bool, num_iterations: int) -> Mode:
+    return Mode(trees.as_position(point.position), is_converged, num_iterations, point.of_data)
 
 
 @lru_cache(maxsize=1)

@@ -46,6 +46,7 @@ class Point(NamedTuple):
     energy: float
     gradient: np.ndarray
     hessian: np.ndarray
+    of_data: Derivatives | None = None  # of all data alone, where no example stood for others
 
     @property
     def is_finite(self) -> bool:
@@ -247,10 +248,11 @@ def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Poi
     if not isinstance(target, Posterior):
         return Point(position, *_in_float64(density_derivatives(target.log_prior, position)))
     prior = _in_float64(density_derivatives(target.log_prior, position))
-    data = _in_float64(derivatives_at(target, position, 2))
-    return Point(
-        position, *(own + weight * of_data for own, of_data in zip(prior, data, strict=True))
+    of_data = derivatives_at(target, position, 2)
+    energy, gradient, hessian = (
+        own + weight * part for own, part in zip(prior, _in_float64(of_data), strict=True)
     )
+    return Point(position, energy, gradient, hessian, of_data if weight == 1.0 else None)
 
 
 def _in_float64(found: Derivatives) -> tuple[Any, Any, Any]:

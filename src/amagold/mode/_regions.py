@@ -14,6 +14,7 @@ from amagold.core.compiling import ONCE, jit
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
+from amagold.mode._derivatives import Derivatives
 from amagold.mode._newton import Curved, Point, curved_at, moved
 from amagold.target import Target
 
@@ -28,12 +29,14 @@ class Region(NamedTuple):
       center: where the Gaussian is highest, over the flattened position; a mode is its own.
       factor: F with |H|^-1 = F F^T.
       energy: U at the centre, as the Gaussian says.
+      of_data: the derivatives of all data at the place, where they are known.
     """
 
     position: trees.PyTree
     center: np.ndarray
     factor: np.ndarray
     energy: float
+    of_data: Derivatives | None = None
 
     def draws(self, generator: np.random.Generator) -> np.ndarray:
         return self.center + generator.normal(size=(NUM_DRAWS, len(self.center))) @ self.factor.T
@@ -67,7 +70,8 @@ def region_at(point: Point) -> Region:
     step = curved.step(point.gradient)
     # the quadratic U + g . s + s . H s / 2 is lowest at s = -H^-1 g, by g . H^-1 g / 2
     lowest = point.energy + 0.5 * float(point.gradient @ step)
-    return Region(point.position, trees.known_numbers(point.position) + step, curved.factor, lowest)
+    center = trees.known_numbers(point.position) + step
+    return Region(point.position, center, curved.factor, lowest, point.of_data)
 
 
 def masses_of(

@@ -42,5 +42,6 @@ def weighed(mode: Mode, modes: list[Region], log_masses: list[float], num_search
     weighty = [
         region for (region, _), share in zip(by_mass, shares, strict=True) if share >= NEGLIGIBLE
     ]
-    best = Mode(trees.as_position(by_mass[0][0].position), True, mode.num_iterations)
+    first = by_mass[0][0]
+    best = Mode(trees.as_position(first.position), True, mode.num_iterations, first.of_data)
     return Survey(best, [float(share) for share in shares], weighty, True, num_searches)

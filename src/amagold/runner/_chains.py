@@ -9,8 +9,10 @@ import numpy as np
 
 from amagold.core import checks, trees
 from amagold.core.compiling import OFTEN, jit
+from amagold.runner._block import Kept
 from amagold.runner._broken_bounds import check_bounds
-from amagold.runner._chunked_run import KEPT_BYTES, Kept, run_chunks
+from amagold.runner._chunked_run import run_chunks
+from amagold.runner._layout import KEPT_BYTES
 from amagold.samplers import Info, Sampler, State
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Trace
 from amagold.core import trees
-from amagold.runner._chunked_run import Kept
+from amagold.runner._block import Kept
 from amagold.samplers import Sampler
 from amagold.store._names import Variable, describe, name_leaves
 from amagold.target._transform import reported, reported_form

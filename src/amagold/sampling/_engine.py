@@ -16,8 +16,9 @@ from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Progress, Rules
 from amagold.core import trees
 from amagold.mode._reference import Reference
+from amagold.runner._block import Kept
 from amagold.runner._broken_bounds import check_bounds
-from amagold.runner._chunked_run import Kept, run_chunks
+from amagold.runner._chunked_run import run_chunks
 from amagold.samplers import Sampler, State
 from amagold.sampling._columns import columns_of, constants_of, warmup_columns_of
 from amagold.sampling._compile_time import watch_compilation

@@ -92,7 +92,7 @@ def prepare(
         positions = _starts(
             target,
             found,
-            curvature_at(target, found.mode.position),
+            curvature_at(target, found.mode.position, found.mode.of_data),
             found.has_one_region,
             settings,
             keys,
@@ -110,7 +110,7 @@ def _planned(
     """Look for modes, plan by what is there, and start chains where the plan holds."""
     _check_kind(anchor)
     found = survey(target, anchor, keys.survey)
-    curvature = curvature_at(target, found.mode.position)
+    curvature = curvature_at(target, found.mode.position, found.mode.of_data)
     at_mode = look_at_mode(target, found.mode, curvature)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None

@@ -13,7 +13,7 @@ from amagold.gradients import noisy
 from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._synthetic import dist1, dist1_log_density, dist2, dist2_log_density
 from amagold.runner import run_chunks, start_chains
-from amagold.runner._chunked_run import Kept
+from amagold.runner._block import Kept
 from amagold.samplers import Sampler, amagold, hmc, l2mc, sghmc
 from amagold.target import Density
 from amagold_lab.paper.histograms import LEAST_MASS, Cells, cells_of
