@@ -25,23 +25,29 @@ def record(
     A field named in `functions` is traced where its value is a record itself, so that its numbers
     may change without a new program, and static where it is a plain function.
 
+    A class that derives from a record, and is decorated too, inherits both.
+
     `__post_init__` runs when a person builds the record and not when JAX rebuilds it from its
     leaves, so it may check values.
     """
 
     def decorate(cls: type[Class]) -> type[Class]:
         cls = dataclasses.dataclass(frozen=True, eq=False)(cls)
+        # what a base says of its fields holds for a class that derives from it
+        always = tuple(dict.fromkeys((*getattr(cls, "_static", ()), *static)))
+        perhaps = tuple(dict.fromkeys((*getattr(cls, "_functions", ()), *functions)))
+        cls._static, cls._functions = always, perhaps  # type: ignore[attr-defined]
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
 
         def fixed_in(instance: Any) -> tuple[str, ...]:
             """The static fields, decided once: later the leaves may be anything."""
-            if not functions:
-                return static
+            if not perhaps:
+                return always
             fixed = instance.__dict__.get("_fixed")
             if fixed is None:
                 fixed = (
-                    *static,
-                    *(name for name in functions if not is_traceable(getattr(instance, name))),
+                    *always,
+                    *(name for name in perhaps if not is_traceable(getattr(instance, name))),
                 )
                 object.__setattr__(instance, "_fixed", fixed)
             return fixed
@@ -71,7 +77,7 @@ def record(
             traced = [name for name in names if name not in fixed]
             for name, value in zip((*traced, *fixed), (*children, *values), strict=True):
                 object.__setattr__(instance, name, value)
-            if functions:
+            if perhaps:
                 object.__setattr__(instance, "_fixed", fixed)
             return instance
 
