@@ -4,12 +4,12 @@ from functools import partial
 
 from amagold_lab.bench import (
     against_peers,
-    dist1,
-    double_well,
-    flat,
-    logistic,
+    benchmark_posteriors,
+    dist1_against_c,
+    double_well_against_c,
+    logistic_against_c,
     memory,
-    network,
+    network_overhead,
     startup,
     whole_run,
 )
@@ -21,21 +21,21 @@ BENCHMARKS = (
         "leapfrog steps/s of 1,024 chains on all cores / of a plain C loop on one core",
         0.5,
         True,
-        partial(double_well.measure, 1024, 400),
+        partial(double_well_against_c.measure, 1024, 400),
     ),
     Benchmark(
         "double-well-1",
         "leapfrog steps/s of one chain / of the same C loop",
         0.15,
         True,
-        partial(double_well.measure, 1, 100_000),
+        partial(double_well_against_c.measure, 1, 100_000),
     ),
     Benchmark(
         "dist1",
         "leapfrog steps/s of 64 chains on Dist1, on all cores / of a plain C loop on one core",
         1 / 3,
         True,
-        partial(dist1.measure, 64, 10_000),
+        partial(dist1_against_c.measure, 64, 10_000),
     ),
     Benchmark(
         "logistic-64",
@@ -43,14 +43,14 @@ BENCHMARKS = (
         "batch 32, full test",
         0.5,
         True,
-        partial(logistic.measure, 64, 400),
+        partial(logistic_against_c.measure, 64, 400),
     ),
     Benchmark(
         "logistic-1",
         "leapfrog steps/s of one chain / of the same C loop",
         0.2,
         True,
-        partial(logistic.measure, 1, 10_000),
+        partial(logistic_against_c.measure, 1, 10_000),
     ),
     Benchmark(
         "network",
@@ -58,7 +58,7 @@ BENCHMARKS = (
         "batches gathered before",
         1.15,
         False,
-        network.measure,
+        network_overhead.measure,
     ),
     Benchmark(
         "network-test",
@@ -66,7 +66,7 @@ BENCHMARKS = (
         "pass over all examples",
         1.2,
         False,
-        network.measure_with_test,
+        network_overhead.measure_with_test,
     ),
     Benchmark(
         "sample-double-well",
@@ -119,7 +119,11 @@ BENCHMARKS = (
         "the mode: 10^6 x 20",
         1_000,
         True,
-        partial(against_peers.measure_rate, "logistic 1000000 x 20", flat.logistic(1_000_000, 20)),
+        partial(
+            against_peers.measure_rate,
+            "logistic 1000000 x 20",
+            benchmark_posteriors.logistic(1_000_000, 20),
+        ),
         is_long=True,
     ),
     Benchmark(
@@ -131,8 +135,8 @@ BENCHMARKS = (
         partial(
             against_peers.measure_from_nothing_as_it_comes,
             "logistic 1000000 x 20",
-            flat.logistic(1_000_000, 20),
-            flat.logistic(20_000, 20),
+            benchmark_posteriors.logistic(1_000_000, 20),
+            benchmark_posteriors.logistic(20_000, 20),
         ),
         is_long=True,
     ),
@@ -145,7 +149,7 @@ BENCHMARKS = (
         partial(
             against_peers.measure_from_nothing,
             "logistic 1000000 x 20",
-            flat.logistic(1_000_000, 20),
+            benchmark_posteriors.logistic(1_000_000, 20),
         ),
         is_long=True,
     ),
@@ -164,7 +168,9 @@ BENCHMARKS = (
         50,
         True,
         partial(
-            against_peers.measure_rate, "logistic 1000000 x 100", flat.logistic(1_000_000, 100)
+            against_peers.measure_rate,
+            "logistic 1000000 x 100",
+            benchmark_posteriors.logistic(1_000_000, 100),
         ),
         is_long=True,
     ),
@@ -173,7 +179,7 @@ BENCHMARKS = (
         "the same for models.softmax: 10^5 examples, 9 predictors, 3 classes",
         20,
         True,
-        partial(against_peers.measure_rate, "softmax", flat.softmax(100_000, 9, 3)),
+        partial(against_peers.measure_rate, "softmax", benchmark_posteriors.softmax(100_000, 9, 3)),
         is_long=True,
     ),
     Benchmark(
@@ -181,7 +187,7 @@ BENCHMARKS = (
         "the same for models.robust: 10^5 x 20",
         20,
         True,
-        partial(against_peers.measure_rate, "robust", flat.robust(100_000, 20)),
+        partial(against_peers.measure_rate, "robust", benchmark_posteriors.robust(100_000, 20)),
         is_long=True,
     ),
     Benchmark(
@@ -189,7 +195,11 @@ BENCHMARKS = (
         "the same for a logistic regression that a user wrote, without bounds: 10^6 x 20",
         5,
         True,
-        partial(against_peers.measure_rate, "own likelihood", flat.own_likelihood(1_000_000, 20)),
+        partial(
+            against_peers.measure_rate,
+            "own likelihood",
+            benchmark_posteriors.own_likelihood(1_000_000, 20),
+        ),
         is_long=True,
     ),
     Benchmark(
@@ -198,7 +208,7 @@ BENCHMARKS = (
         "NUTS, 64 chains each: 690 x 15",
         10,
         True,
-        partial(against_peers.measure_small, flat.australian(), 64, 1_000),
+        partial(against_peers.measure_small, benchmark_posteriors.australian(), 64, 1_000),
         is_long=True,
     ),
     Benchmark(
@@ -206,7 +216,7 @@ BENCHMARKS = (
         "the same with 4 chains each",
         5,
         True,
-        partial(against_peers.measure_small, flat.australian(), 4, 5_000),
+        partial(against_peers.measure_small, benchmark_posteriors.australian(), 4, 5_000),
         is_long=True,
     ),
     Benchmark(

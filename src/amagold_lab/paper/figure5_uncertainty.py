@@ -6,26 +6,28 @@ from typing import Any
 import numpy as np
 
 from amagold.datasets._mnist import Images
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.images import letters
-from amagold_lab.paper.item import Check, Item, Numbers, Table
-from amagold_lab.paper.network_settings import PRESETS, RATES, SMALL, Settings, evaluate_all
-from amagold_lab.paper.networks import BIASED, EXACT, Chain, Laboratory
+from amagold_lab.paper.network_chains import BIASED, EXACT, NetworkChain, StoredNetworkChains
+from amagold_lab.paper.network_settings import PRESETS, RATES, SMALL, NetworkSettings, evaluate_all
 from amagold_lab.paper.predictions import ENTROPIES, SURE, uncertainty
-from amagold_lab.paper.work import Work
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
-    def evaluate(laboratory: Laboratory, test: Images, chain: Chain) -> dict[str, Any]:
+def compute(settings: NetworkSettings, finished: FinishedParts) -> Numbers:
+    def evaluate(
+        networks: StoredNetworkChains, test: Images, chain: NetworkChain
+    ) -> dict[str, Any]:
         run, strange = (
-            laboratory.run(chain),
+            networks.run(chain),
             letters(settings.problem.source, settings.problem.num_test),
         )
         return {
-            kind: uncertainty(run, laboratory.target, images)
+            kind: uncertainty(run, networks.target, images)
             for kind, images in (("letters", strange), ("digits", test.X))
         }
 
-    methods = evaluate_all(settings, work, evaluate)
+    methods = evaluate_all(settings, finished, evaluate)
     return {
         "problem": settings.problem._asdict(),
         "entropies": ENTROPIES.tolist(),
@@ -63,7 +65,7 @@ def widest(numbers: Numbers, method: str) -> float:
 
 def checks(numbers: Numbers) -> list[Check]:
     exact, biased = (mean_of(numbers, method, "sure_of_draws") for method in (EXACT, BIASED))
-    small = [Chain(BIASED, SMALL, rate).place for rate in RATES]
+    small = [NetworkChain(BIASED, SMALL, rate).place for rate in RATES]
     return [
         # 0 would be the same distribution, 1 one without overlap
         Check(
@@ -94,7 +96,7 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
     return {"": network_pictures.entropies(numbers)}
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     header = (
         "algorithm",
         "setting",
@@ -126,10 +128,14 @@ def tables(numbers: Numbers) -> list[Table]:
         f"is {np.log(10.0):.3f}), and the share of "
         f"letters with an entropy below {SURE:g}"
     )
-    return [Table(f"{title}. The paper draws the distribution and prints no number.", header, rows)]
+    return [
+        ResultTable(
+            f"{title}. The paper draws the distribution and prints no number.", header, rows
+        )
+    ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="uncertainty",
     title="Figure 5: entropy of the predictions for letters (notMNIST)",
     claim="AMAGOLD's uncertainty about letters is much the same at every b and h, while SGHMC's "

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from amagold.report._picture_style import COLOURS, INK, new_figure
 from amagold_lab.paper.curves import curve, framed, name_ends, rounded
-from amagold_lab.paper.dist import METHODS, PROBLEMS, error_of, kl_of, num_draws
-from amagold_lab.paper.item import Numbers
+from amagold_lab.paper.experiment import Numbers
+from amagold_lab.paper.figure2_dist1_dist2 import METHODS, PROBLEMS, error_of, kl_of, num_draws
 from amagold_lab.paper.synthetic_chains import cells_for
 
 LEVELS = (0.1, 0.5, 0.9)  # parts of the highest true density, as contours

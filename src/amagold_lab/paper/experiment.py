@@ -1,8 +1,8 @@
 """What a figure or table of the paper is made of: settings, a claim, numbers, checks of the claim,
 pictures, tables.
 
-Each item is a module of this package with a constant `ITEM`. To add one, write that module and add
-a row to `items.py`.
+Each experiment is a module of this package with a constant `EXPERIMENT`. To add one, write that
+module and add a row to `experiment_list.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from amagold_lab.paper.work import Work
+    from amagold_lab.paper.finished_parts import FinishedParts
 
 PRESETS = ("tiny", "quick", "paper")  # seconds, for tests; minutes; the paper's own sizes
 
@@ -20,8 +20,8 @@ Numbers = dict[str, Any]
 
 
 class UnavailableError(ValueError):
-    """The item cannot be run here, for a reason that the message gives with its remedy, such as
-    data that cannot be had.
+    """The experiment cannot be run here, for a reason that the message gives with its remedy, such
+    as data that cannot be had.
     """
 
 
@@ -39,7 +39,7 @@ class Check(NamedTuple):
         return bool(self.value <= self.bound if self.relation == "<=" else self.value >= self.bound)
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """Our numbers, with the paper's beside them where it prints any."""
 
     title: str
@@ -47,12 +47,12 @@ class Table(NamedTuple):
     rows: list[tuple[str, ...]]
 
 
-class Item(NamedTuple):
+class Experiment(NamedTuple):
     """One figure or table.
 
-    `compute` gets the settings of a preset and a `Work`, which keeps finished parts on disk.
-    `checks`, `pictures` and `tables` see nothing but the numbers, so that they can be made again
-    from a file, and with one method's draws in the place of another's.
+    `compute` gets the settings of a preset and `FinishedParts`, which keeps them on disk. `checks`,
+    `pictures` and `tables` see nothing but the numbers, so that they can be made again from a file,
+    and with one method's draws in the place of another's.
     """
 
     name: str  # on the command line
@@ -62,12 +62,12 @@ class Item(NamedTuple):
     choices: tuple[str, ...]
     settings: Mapping[str, Any]  # a NamedTuple for each preset
     duration: Mapping[str, str]  # how long each preset takes, in words
-    num_parts: Callable[[Any], int]  # how many parts `compute` asks `Work` for
-    compute: Callable[[Any, "Work"], Numbers]
+    num_parts: Callable[[Any], int]  # how many parts `compute` asks `FinishedParts` for
+    compute: Callable[[Any, "FinishedParts"], Numbers]
     checks: Callable[[Numbers], list[Check]]
     # a name for each, made part of the file's
     pictures: Callable[[Numbers], Mapping[str, "Figure"]]
-    tables: Callable[[Numbers], list[Table]]
+    tables: Callable[[Numbers], list[ResultTable]]
 
 
 class Verdict(NamedTuple):
@@ -84,9 +84,9 @@ class Verdict(NamedTuple):
         return "holds" if not all(check.holds for check in self.control) else "cannot be told"
 
 
-def judge(item: Item, numbers: Numbers) -> Verdict:
-    """The verdict on an item's claim, from its numbers alone."""
-    return Verdict(item.checks(numbers), item.checks(impostor(numbers)))
+def judge(experiment: Experiment, numbers: Numbers) -> Verdict:
+    """The verdict on an experiment's claim, from its numbers alone."""
+    return Verdict(experiment.checks(numbers), experiment.checks(impostor(numbers)))
 
 
 def impostor(numbers: Numbers) -> Numbers:

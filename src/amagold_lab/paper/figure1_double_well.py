@@ -10,9 +10,9 @@ import numpy as np
 from amagold.adaptation._warmup import Warmup
 from amagold.sampling._advice import SamplingWarning
 from amagold.sampling._sample import sample
-from amagold_lab.paper.item import Check, Item, Numbers, Table
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.synthetic_chains import cells_for, count_draws, described, make_sampler
-from amagold_lab.paper.work import Work
 
 PROBLEM = "double well"
 METHODS = ("AMAGOLD", "SGHMC")
@@ -21,7 +21,7 @@ SMALL = 0.01  # the step size at which neither fixed chain gets there
 TARGET_ACCEPTANCE = 0.85
 
 
-class Settings(NamedTuple):
+class DoubleWellSettings(NamedTuple):
     step_sizes: tuple[float, ...] = (SMALL, 0.05, 0.1, 0.15, 0.2, 0.25)
     num_chains: int = 32  # each by itself as long as the paper's one
     num_samples: int = 100_000
@@ -30,16 +30,18 @@ class Settings(NamedTuple):
     num_tuned: int = 8  # chains, each tuned by itself
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: DoubleWellSettings, finished: FinishedParts) -> Numbers:
     methods = {}
     for method in METHODS:
-        parts = [_fixed(method, step_size, settings, work) for step_size in settings.step_sizes]
+        parts = [_fixed(method, step_size, settings, finished) for step_size in settings.step_sizes]
         methods[method] = {name: [part[name] for part in parts] for name in parts[0]}
-    methods[TUNED] = _tuned(settings, work)
+    methods[TUNED] = _tuned(settings, finished)
     return {**settings._asdict(), "methods": methods}
 
 
-def _fixed(method: str, step_size: float, settings: Settings, work: Work) -> dict[str, Any]:
+def _fixed(
+    method: str, step_size: float, settings: DoubleWellSettings, finished: FinishedParts
+) -> dict[str, Any]:
     name = f"{method}-{step_size:g}"
     sizes = {
         name: getattr(settings, name)
@@ -48,13 +50,15 @@ def _fixed(method: str, step_size: float, settings: Settings, work: Work) -> dic
 
     def run() -> dict[str, Any]:
         return _summary(
-            *count_draws(make_sampler(method, PROBLEM, step_size), PROBLEM, work.key(name), **sizes)
+            *count_draws(
+                make_sampler(method, PROBLEM, step_size), PROBLEM, finished.key(name), **sizes
+            )
         )
 
-    return work.part(name, {**sizes, "step_size": step_size, **described(PROBLEM)}, run)
+    return finished.part(name, {**sizes, "step_size": step_size, **described(PROBLEM)}, run)
 
 
-def _tuned(settings: Settings, work: Work) -> dict[str, Any]:
+def _tuned(settings: DoubleWellSettings, finished: FinishedParts) -> dict[str, Any]:
     sizes = {
         "num_samples": settings.num_samples,
         "num_warmup": settings.num_burn_in,
@@ -69,7 +73,12 @@ def _tuned(settings: Settings, work: Work) -> dict[str, Any]:
                 # one chain, as published: R-hat has nothing to say
                 warnings.simplefilter("ignore", SamplingWarning)
                 warmup = Warmup(target_acceptance=TARGET_ACCEPTANCE)
-                limits = (settings.num_samples, settings.num_burn_in, 1, 1000 * work.seed + repeat)
+                limits = (
+                    settings.num_samples,
+                    settings.num_burn_in,
+                    1,
+                    1000 * finished.seed + repeat,
+                )
                 drawn = sample(sampler, *limits, init=0.0, progress=False, warmup=warmup)
             draws = np.asarray(drawn.posterior["theta"].values)  # (1, draw)
             counts.append(cells_for(PROBLEM).count_draws(draws.T)[0])
@@ -78,7 +87,7 @@ def _tuned(settings: Settings, work: Work) -> dict[str, Any]:
         return _summary(np.array(counts), float(np.mean(rates))) | {"step_sizes": step_sizes}
 
     known = {"repeats": settings.num_tuned, "from": SMALL, "target": TARGET_ACCEPTANCE}
-    return work.part("tuned", {**sizes, **known, **described(PROBLEM)}, run)
+    return finished.part("tuned", {**sizes, **known, **described(PROBLEM)}, run)
 
 
 def _summary(counts: np.ndarray, acceptance: float) -> dict[str, Any]:
@@ -140,16 +149,16 @@ def _steps(numbers: Numbers, method: dict[str, Any]) -> list[tuple[float, float,
 
 
 def pictures(numbers: Numbers) -> dict[str, Any]:
-    from amagold_lab.paper import double_well_picture
+    from amagold_lab.paper import figure1_pictures
 
     return {
-        "densities": double_well_picture.densities(numbers),
-        "tuned": double_well_picture.tuned(numbers),
-        "kl": double_well_picture.divergences(numbers),
+        "densities": figure1_pictures.densities(numbers),
+        "tuned": figure1_pictures.tuned(numbers),
+        "kl": figure1_pictures.divergences(numbers),
     }
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     rows = []
     for method in METHODS:
         found = numbers["methods"][method]
@@ -180,7 +189,7 @@ def tables(numbers: Numbers) -> list[Table]:
         "acceptance",
     )
     return [
-        Table(
+        ResultTable(
             f"Double well: symmetric KL of {numbers['num_samples']:,} draws. The paper draws it "
             "and prints no number.",
             header,
@@ -193,7 +202,7 @@ def _spread(values: list[float]) -> tuple[str, str, str]:
     return f"{np.mean(values):.5f}", f"{min(values):.5f}", f"{max(values):.5f}"
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="double-well",
     title="Figure 1 and the appendix's densities: the double well",
     claim="AMAGOLD draws from the double well at every step size while SGHMC drifts away as it "
@@ -223,9 +232,9 @@ ITEM = Item(
         "and the authors' code has no tuning.",
     ),
     settings={
-        "tiny": Settings((SMALL, 0.25), 1, 1000, 200, 200, 1),
-        "quick": Settings(num_chains=16, num_tuned=4),
-        "paper": Settings(),
+        "tiny": DoubleWellSettings((SMALL, 0.25), 1, 1000, 200, 200, 1),
+        "quick": DoubleWellSettings(num_chains=16, num_tuned=4),
+        "paper": DoubleWellSettings(),
     },
     duration={"tiny": "5 seconds", "quick": "half a minute", "paper": "a minute"},
     num_parts=lambda settings: len(METHODS) * len(settings.step_sizes) + 1,

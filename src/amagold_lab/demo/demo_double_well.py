@@ -17,8 +17,8 @@ from amagold.models._double_well import (
 )
 from amagold.report._part_progress import Report
 from amagold.samplers import amagold, sghmc
-from amagold_lab.demo.chains import sample_chains
-from amagold_lab.demo.settings import Sizes
+from amagold_lab.demo.demo_chains import sample_chains
+from amagold_lab.demo.demo_settings import Sizes
 
 STEP_SIZES = (0.05, 0.15, 0.25)
 SAMPLERS = {"SGHMC": sghmc, "AMAGOLD": amagold}

@@ -4,16 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amagold_lab.paper.item import Check, Item, Numbers, Table
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.synthetic_chains import cells_for, count_draws, described, make_sampler
-from amagold_lab.paper.work import Work
 
 METHODS = ("HMC", "L2MC", "AMAGOLD", "SGHMC")
 PROBLEMS = ("Dist1", "Dist2")
 SETTLED = 0.1  # from this step size on, the draws of a preset suffice for every exact method
 
 
-class Settings(NamedTuple):
+class DistSettings(NamedTuple):
     step_sizes: tuple[float, ...] = (0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
     num_groups: int = 5  # of chains, compared with each other
     num_chains: int = 10  # in a group
@@ -22,12 +22,12 @@ class Settings(NamedTuple):
     segment: int = 1000
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: DistSettings, finished: FinishedParts) -> Numbers:
     methods: dict[str, dict[str, Any]] = {method: {} for method in METHODS}
     for problem in PROBLEMS:
         for method in METHODS:
             parts = [
-                _part(problem, method, step_size, settings, work)
+                _part(problem, method, step_size, settings, finished)
                 for step_size in settings.step_sizes
             ]
             found = {
@@ -38,7 +38,7 @@ def compute(settings: Settings, work: Work) -> Numbers:
 
 
 def _part(
-    problem: str, method: str, step_size: float, settings: Settings, work: Work
+    problem: str, method: str, step_size: float, settings: DistSettings, finished: FinishedParts
 ) -> dict[str, Any]:
     name = f"{problem}-{method}-{step_size:g}"
     sizes = {word: value for word, value in settings._asdict().items() if word != "step_sizes"}
@@ -48,7 +48,7 @@ def _part(
         chains = settings.num_groups * settings.num_chains
         limits = (settings.num_samples, settings.num_burn_in, settings.segment)
         drawn = count_draws(
-            make_sampler(method, problem, step_size), problem, work.key(name), chains, *limits
+            make_sampler(method, problem, step_size), problem, finished.key(name), chains, *limits
         )
         groups = drawn.counts.reshape(settings.num_groups, settings.num_chains, -1).sum(axis=1)
         counts = groups.sum(axis=0)
@@ -59,7 +59,7 @@ def _part(
             "counts": counts.tolist(),
         }
 
-    return work.part(name, {**sizes, "step_size": step_size, **described(problem)}, run)
+    return finished.part(name, {**sizes, "step_size": step_size, **described(problem)}, run)
 
 
 def kl_of(numbers: Numbers, method: str, problem: str) -> np.ndarray:
@@ -110,12 +110,15 @@ def checks(numbers: Numbers) -> list[Check]:
 
 
 def pictures(numbers: Numbers) -> dict[str, Any]:
-    from amagold_lab.paper import dist_picture
+    from amagold_lab.paper import figure2_pictures
 
-    return {"kl": dist_picture.divergences(numbers), "densities": dist_picture.densities(numbers)}
+    return {
+        "kl": figure2_pictures.divergences(numbers),
+        "densities": figure2_pictures.densities(numbers),
+    }
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     header = (
         "step size",
         *(f"{method} KL" for method in METHODS),
@@ -140,7 +143,7 @@ def tables(numbers: Numbers) -> list[Table]:
             f"{problem}: symmetric KL of {num_draws(numbers):,} draws ± standard deviation. The "
             "paper draws it and prints no number."
         )
-        made.append(Table(title, header, rows))
+        made.append(ResultTable(title, header, rows))
     return made
 
 
@@ -148,7 +151,7 @@ def num_draws(numbers: Numbers) -> int:
     return numbers["num_groups"] * numbers["num_chains"] * numbers["num_samples"]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="dist",
     title="Figure 2: Dist1 and Dist2 at step sizes from 0.01 to 0.25",
     claim="On both densities AMAGOLD's divergence stays near that of the full-batch methods HMC "
@@ -168,9 +171,9 @@ ITEM = Item(
         "The authors' code has nothing on these two densities.",
     ),
     settings={
-        "tiny": Settings((0.01, 0.25), 1, 1, 1000, 200, 200),
-        "quick": Settings((0.01, 0.05, 0.15, 0.25), num_samples=20_000),
-        "paper": Settings(),
+        "tiny": DistSettings((0.01, 0.25), 1, 1, 1000, 200, 200),
+        "quick": DistSettings((0.01, 0.05, 0.15, 0.25), num_samples=20_000),
+        "paper": DistSettings(),
     },
     duration={"tiny": "10 seconds", "quick": "a minute", "paper": "5 minutes"},
     num_parts=lambda settings: len(PROBLEMS) * len(METHODS) * len(settings.step_sizes),

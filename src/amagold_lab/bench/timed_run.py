@@ -1,4 +1,4 @@
-"""The two sides of a comparison sample the same thing, or their speeds say nothing."""
+"""Runs that are timed against each other sample the same thing, or their speeds say nothing."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from amagold_lab.bench.measure import NoRatioError
 TOLERATED_ERRORS = 5.0
 
 
-class Side(NamedTuple):
+class TimedRun(NamedTuple):
     """One run: leapfrog steps per second, and the mean acceptance and position, with axes (block,
     chain).
     """
@@ -20,11 +20,11 @@ class Side(NamedTuple):
     mean: np.ndarray
 
 
-def check_same(ours: list[Side], theirs: list[Side]) -> None:
+def check_runs_agree(ours: list[TimedRun], theirs: list[TimedRun]) -> None:
     """Raise when acceptance or mean differ by more than the Monte Carlo error of both."""
     for quantity in ("acceptance", "mean"):
         (left, left_error), (right, right_error) = (
-            _estimate([getattr(side, quantity) for side in sides]) for sides in (ours, theirs)
+            _estimate([getattr(run, quantity) for run in runs]) for runs in (ours, theirs)
         )
         if not abs(left - right) <= TOLERATED_ERRORS * np.hypot(left_error, right_error):
             raise NoRatioError(f"void: {quantity} {left:.4f} here, {right:.4f} in C")

@@ -7,7 +7,7 @@ import numpy as np
 
 from amagold.runner import run_chains
 from amagold.samplers import Sampler
-from amagold_lab.demo.settings import Sizes
+from amagold_lab.demo.demo_settings import Sizes
 
 
 class Chains(NamedTuple):

@@ -5,8 +5,8 @@ from rich.table import Table
 
 from amagold.models._double_well import double_well_moments
 from amagold_lab.demo import summaries
-from amagold_lab.demo.double_well import Well
-from amagold_lab.demo.heart import TRUTH, Patients
+from amagold_lab.demo.demo_double_well import Well
+from amagold_lab.demo.demo_heart import TRUTH, Patients
 
 
 def _table(title: str, words: tuple[str, ...], figures: tuple[str, ...]) -> Table:

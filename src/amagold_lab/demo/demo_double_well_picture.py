@@ -14,7 +14,7 @@ from amagold.report._picture_style import (
     new_figure,
     smooth_density,
 )
-from amagold_lab.demo.double_well import STEP_SIZES, Well
+from amagold_lab.demo.demo_double_well import STEP_SIZES, Well
 
 GRID = np.linspace(-6.0, 5.0, 551)
 ROWS = ("SGHMC", "AMAGOLD")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amagold_lab.paper.item import Check, Item, Numbers
+from amagold_lab.paper.experiment import Check, Experiment, Numbers
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.logistic_chains import (
     FRICTION,
     NUM_STEPS,
@@ -18,10 +19,9 @@ from amagold_lab.paper.logistic_chains import (
 )
 from amagold_lab.paper.logistic_errors import errors_of, estimate, race, race_planned
 from amagold_lab.paper.logistic_findings import BOTH, METHODS, PLANNED, compared, ratios, speed_up
-from amagold_lab.paper.work import Work
 
 
-class Race(NamedTuple):
+class RaceSettings(NamedTuple):
     """Chains against the clock; full-batch methods make `length` draws in each of `count` segments,
     the others `more` times as many " "segments.
     """
@@ -33,7 +33,7 @@ class Race(NamedTuple):
     more: int = 4
 
 
-class Settings(NamedTuple):
+class LogisticSettings(NamedTuple):
     step_sizes: tuple[float, ...] = (1e-6, 1e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 7e-2)
     num_chains: int = 16
     length: int = 20_000  # burn-in of each chain
@@ -44,12 +44,15 @@ class Settings(NamedTuple):
     truth_chains: int = 8
     truth_draws: int = 100_000  # of each of them
     # 1e-4 as epsilon, and as epsilon^2
-    races: tuple[Race, ...] = Race(1e-4, 4, 6000, 10), Race(1e-2, 16, 1000, 10)
+    races: tuple[RaceSettings, ...] = (
+        RaceSettings(1e-4, 4, 6000, 10),
+        RaceSettings(1e-2, 16, 1000, 10),
+    )
     planned_draws: int = 5000
     tables: tuple[str, ...] = tuple(TABLES)
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: LogisticSettings, finished: FinishedParts) -> Numbers:
     methods: dict[str, dict[str, Any]] = {
         method: {"sweep": {}, "race": {}} for method in (*METHODS, PLANNED)
     }
@@ -62,8 +65,8 @@ def compute(settings: Settings, work: Work) -> Numbers:
             "batch_size": TABLES[table][1],
         }
         sizes = {"num_chains": settings.truth_chains, "num_samples": settings.truth_draws}
-        make_truth = partial(find_truth, table, **sizes, seed=work.seed)
-        truths[table] = truth = work.part(f"truth-{table}", model | sizes, make_truth)
+        make_truth = partial(find_truth, table, **sizes, seed=finished.seed)
+        truths[table] = truth = finished.part(f"truth-{table}", model | sizes, make_truth)
         against = model | {"truth": sizes, "clock": "processor"}
         for method in BOTH:
             rows = []
@@ -77,9 +80,9 @@ def compute(settings: Settings, work: Work) -> Numbers:
                     "length": settings.length,
                     "count": count,
                 }
-                run = partial(estimate, method, table, step, work.key(name), **sizes)
+                run = partial(estimate, method, table, step, finished.key(name), **sizes)
                 rows.append(
-                    errors_of(work.part(name, model | sizes | {"step_size": step}, run), truth)
+                    errors_of(finished.part(name, model | sizes | {"step_size": step}, run), truth)
                 )
             methods[method]["sweep"][table] = rows
         for at in settings.races:
@@ -87,12 +90,12 @@ def compute(settings: Settings, work: Work) -> Numbers:
                 name = f"race-{table}-{method}-{at.step_size:g}"
                 count = at.num_segments * (at.more if method in BOTH else 1)
                 sizes = {"num_chains": at.num_chains, "length": at.length, "count": count}
-                run = partial(race, method, table, at.step_size, work.key(name), truth, **sizes)
-                found = work.part(name, against | sizes | {"step_size": at.step_size}, run)
+                run = partial(race, method, table, at.step_size, finished.key(name), truth, **sizes)
+                found = finished.part(name, against | sizes | {"step_size": at.step_size}, run)
                 methods[method]["race"].setdefault(table, {})[f"{at.step_size:g}"] = found
         sizes = {"num_chains": settings.truth_chains, "num_samples": settings.planned_draws}
-        run = partial(race_planned, table, truth, **sizes, seed=work.seed + 1)
-        methods[PLANNED]["race"][table] = work.part(f"planned-{table}", against | sizes, run)
+        run = partial(race_planned, table, truth, **sizes, seed=finished.seed + 1)
+        methods[PLANNED]["race"][table] = finished.part(f"planned-{table}", against | sizes, run)
     problems = {table: _describe(table, truth) for table, truth in truths.items()}
     return {
         **settings._asdict(),
@@ -182,7 +185,7 @@ def tables(numbers: Numbers) -> list[Any]:
     return logistic_tables.tables(numbers)
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="logistic",
     title="Figure 4: Bayesian logistic regression on Australian and Heart",
     claim="Wherever SGHMC's bias stands out of the Monte Carlo error and the test accepts 20% or "
@@ -230,7 +233,7 @@ ITEM = Item(
         "figure.",
     ),
     settings={
-        "tiny": Settings(
+        "tiny": LogisticSettings(
             (1e-4, 1e-2),
             4,
             50,
@@ -239,11 +242,11 @@ ITEM = Item(
             2,
             4,
             50,
-            (Race(1e-4, 4, 50, 2), Race(1e-2, 4, 50, 2)),
+            (RaceSettings(1e-4, 4, 50, 2), RaceSettings(1e-2, 4, 50, 2)),
             50,
             ("heart",),
         ),
-        "quick": Settings(
+        "quick": LogisticSettings(
             (1e-4, 1e-3, 5e-3, 1e-2, 2e-2),
             16,
             8000,
@@ -252,10 +255,10 @@ ITEM = Item(
             6,
             8,
             20_000,
-            (Race(1e-4, 4, 3000, 4), Race(1e-2, 16, 1000, 3)),
+            (RaceSettings(1e-4, 4, 3000, 4), RaceSettings(1e-2, 16, 1000, 3)),
             1000,
         ),
-        "paper": Settings(),
+        "paper": LogisticSettings(),
     },
     duration={"tiny": "10 seconds", "quick": "two minutes", "paper": "15 minutes"},
     num_parts=lambda settings: (

@@ -1,10 +1,10 @@
-"""An item that takes no time: what the report does with it is what it does with the real ones."""
+"""An experiment that takes no time: what the report does with it is what it does with all."""
 
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from amagold_lab.paper.item import Check, Item, Table, UnavailableError
+from amagold_lab.paper.experiment import Check, Experiment, ResultTable, UnavailableError
 
 
 class Settings(NamedTuple):
@@ -12,13 +12,13 @@ class Settings(NamedTuple):
     is_available: bool = True
 
 
-def compute(settings, work):
+def compute(settings, finished):
     if not settings.is_available:
         raise UnavailableError("the data <cannot> be had; set AMAGOLD_DATA")
     errors = {"AMAGOLD": 0.01, "SGHMC": 0.5}
     return {
         "methods": {
-            name: work.part(
+            name: finished.part(
                 name, {"num_samples": settings.num_samples}, lambda error=error: {"error": error}
             )
             for name, error in errors.items()
@@ -38,7 +38,7 @@ def pictures(numbers):
 
 def tables(numbers):
     return [
-        Table(
+        ResultTable(
             "Errors",
             ("method", "error"),
             [(name, f"{found['error']}") for name, found in numbers["methods"].items()],
@@ -46,7 +46,7 @@ def tables(numbers):
     ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="small",
     title="Figure 0: <errors> & more",
     claim="AMAGOLD's error is small.",

@@ -5,9 +5,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from amagold.report._picture_style import QUIET, new_figure
-from amagold_lab.paper.convergence import METHODS, cost_of
 from amagold_lab.paper.curves import curve_of_means, framed, name_ends
-from amagold_lab.paper.item import Numbers
+from amagold_lab.paper.experiment import Numbers
+from amagold_lab.paper.figure3_convergence import METHODS, cost_of
 
 
 def convergence(numbers: Numbers) -> Figure:
@@ -40,7 +40,7 @@ def convergence(numbers: Numbers) -> Figure:
 
 def runtime(numbers: Numbers) -> Figure:
     """KL against seconds, a panel for each density."""
-    from amagold_lab.paper.runtime import METHODS, PROBLEMS, race
+    from amagold_lab.paper.appendix_runtime import METHODS, PROBLEMS, race
 
     races = {problem: race(numbers, problem) for problem in PROBLEMS}
     when = [found.crossing for found in races.values()]

@@ -14,8 +14,8 @@ from amagold.sampling._run import Run
 from amagold.sampling._sample import sample as one_call
 from amagold.target import Posterior
 from amagold_lab.demo import summaries
-from amagold_lab.demo.chains import Chains, sample_chains
-from amagold_lab.demo.settings import Sizes
+from amagold_lab.demo.demo_chains import Chains, sample_chains
+from amagold_lab.demo.demo_settings import Sizes
 
 # Five batches of 54 are the 270 patients: a trajectory of one whole shuffled epoch, whose gradient
 # errors nearly cancel.

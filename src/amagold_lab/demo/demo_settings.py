@@ -12,7 +12,7 @@ class Sizes(NamedTuple):
     thin: int = 1
 
 
-class Settings(NamedTuple):
+class DemoSettings(NamedTuple):
     """The sizes of both parts."""
 
     double_well: Sizes
@@ -22,4 +22,4 @@ class Settings(NamedTuple):
 # The paper keeps 10^5 draws of the double well after a burn-in of 1000; so does this. At step size
 # 0.05 a chain needs hundreds of transitions to change wells, so one chain would show its luck: many
 # dispersed chains, thinned, do not.
-FULL = Settings(double_well=Sizes(250, 200, 400, thin=5), heart=Sizes(100, 100, 700))
+FULL = DemoSettings(double_well=Sizes(250, 200, 400, thin=5), heart=Sizes(100, 100, 700))

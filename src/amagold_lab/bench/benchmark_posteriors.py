@@ -14,7 +14,7 @@ from amagold import datasets, models
 from amagold.target import Posterior
 
 
-class Problem(NamedTuple):
+class BenchmarkPosterior(NamedTuple):
     """One posterior, written twice.
 
     Functions, so that the data is made when it is needed. `log_density(position, *data)` is
@@ -47,9 +47,9 @@ def logistic_table(num_examples: int, num_parameters: int) -> tuple[np.ndarray, 
     ).astype(np.int8)
 
 
-def logistic(num_examples: int, num_parameters: int) -> Problem:
+def logistic(num_examples: int, num_parameters: int) -> BenchmarkPosterior:
     """The library's own logistic regression."""
-    return Problem(
+    return BenchmarkPosterior(
         f"logistic {num_examples} x {num_parameters}",
         lambda: models.logistic(*logistic_table(num_examples, num_parameters), prior_scale=1.0),
         logistic_log_density,
@@ -57,7 +57,7 @@ def logistic(num_examples: int, num_parameters: int) -> Problem:
     )
 
 
-def own_likelihood(num_examples: int, num_parameters: int) -> Problem:
+def own_likelihood(num_examples: int, num_parameters: int) -> BenchmarkPosterior:
     """The same posterior as a user writes it, who knows nothing of bounds."""
 
     def target() -> Posterior:
@@ -80,7 +80,7 @@ def user_log_prior(coefficients: jax.Array) -> jax.Array:
     return -0.5 * jnp.sum(coefficients**2)
 
 
-def softmax(num_examples: int, num_predictors: int, num_classes: int) -> Problem:
+def softmax(num_examples: int, num_predictors: int, num_classes: int) -> BenchmarkPosterior:
     """Softmax regression: (num_predictors + 1) x num_classes parameters."""
 
     @lru_cache(maxsize=1)
@@ -106,7 +106,7 @@ def softmax(num_examples: int, num_predictors: int, num_classes: int) -> Problem
         return jnp.sum(chosen - jax.nn.logsumexp(z, axis=1)) - 0.5 * jnp.sum(position**2)
 
     name = f"softmax {num_examples} x {num_predictors} x {num_classes}"
-    return Problem(
+    return BenchmarkPosterior(
         name,
         lambda: models.softmax(*table(), prior_scale=1.0, num_classes=num_classes),
         log_density,
@@ -114,7 +114,7 @@ def softmax(num_examples: int, num_predictors: int, num_classes: int) -> Problem
     )
 
 
-def robust(num_examples: int, num_parameters: int) -> Problem:
+def robust(num_examples: int, num_parameters: int) -> BenchmarkPosterior:
     """Linear regression with Student-t noise of 4 degrees of freedom."""
 
     @lru_cache(maxsize=1)
@@ -136,16 +136,16 @@ def robust(num_examples: int, num_parameters: int) -> Problem:
         )
 
     name = f"robust {num_examples} x {num_parameters}"
-    return Problem(
+    return BenchmarkPosterior(
         name, lambda: models.robust(*table(), prior_scale=1.0, noise_scale=1.0), log_density, data
     )
 
 
-def australian() -> Problem:
+def australian() -> BenchmarkPosterior:
     """The credit data, 690 x 15."""
     table = datasets.australian()
     data = lambda: (signed_rows(table.X, table.y),)  # noqa: E731
-    return Problem(
+    return BenchmarkPosterior(
         "australian",
         lambda: models.logistic(table.X, table.y, prior_scale=1.0),
         logistic_log_density,

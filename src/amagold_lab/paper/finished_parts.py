@@ -1,4 +1,4 @@
-"""Finished parts of an item on disk, so that a run of hours goes on where it stopped."""
+"""Finished parts of an experiment on disk, so that a run of hours goes on where it stopped."""
 
 import hashlib
 import json
@@ -18,19 +18,21 @@ def say_nothing(words: str) -> None:
     """For those who do not watch."""
 
 
-class Work:
-    """The parts of one item: each is computed once for its settings, and read from its file
+class FinishedParts:
+    """The parts of one experiment: each is computed once for its settings, and read from its file
     afterwards.
     """
 
-    def __init__(self, folder: Path, item: str, seed: int = 0, say: Report = say_nothing) -> None:
-        self.folder = folder / item
-        self.item, self.seed, self.say = item, seed, say
+    def __init__(
+        self, folder: Path, experiment: str, seed: int = 0, say: Report = say_nothing
+    ) -> None:
+        self.folder = folder / experiment
+        self.experiment, self.seed, self.say = experiment, seed, say
         self.seconds = 0.0  # that the parts took, when they were computed
 
     def key(self, name: str) -> jax.Array:
         """A random key for the part of this name, the same in every run with this seed."""
-        number = int.from_bytes(hashlib.sha256(f"{self.item}/{name}".encode()).digest()[:4])
+        number = int.from_bytes(hashlib.sha256(f"{self.experiment}/{name}".encode()).digest()[:4])
         return jax.random.fold_in(jax.random.key(self.seed), number)
 
     def place(self, name: str, settings: Mapping[str, Any]) -> Path:
@@ -47,7 +49,7 @@ class Work:
         settings, else computed and written.
 
         Args:
-          name: letters, digits, dots and hyphens; unique within the item.
+          name: letters, digits, dots and hyphens; unique within the experiment.
           settings: everything that the outcome depends on beside the seed; simple values.
           compute: does the work.
         """

@@ -8,10 +8,10 @@ import numpy as np
 
 from amagold.acceptance._predicted_acceptance import predicted_acceptance
 from amagold.diagnose._convergence_bound import convergence_bound
-from amagold_lab.paper.growing import growing_kl, places, reached
-from amagold_lab.paper.item import Check, Item, Numbers, Table
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
+from amagold_lab.paper.kl_over_draws import kl_over_draws, places, reached
 from amagold_lab.paper.synthetic_chains import FRICTION, NOISE, NUM_STEPS, described
-from amagold_lab.paper.work import Work
 
 PROBLEM = "Dist1"
 METHODS = ("AMAGOLD", "L2MC", "SGHMC")
@@ -20,16 +20,16 @@ DIMENSION = 2
 PUBLISHED_FACTOR = 1e-3  # "up to a constant factor slowdown of about"
 
 
-class Settings(NamedTuple):
+class ConvergenceSettings(NamedTuple):
     num_chains: int = 32
     first: int = 100
     num_samples: int = 500_000  # of each chain
     segment: int = 1000
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: ConvergenceSettings, finished: FinishedParts) -> Numbers:
     iterations = places(settings.first, settings.num_samples)
-    methods = {method: _part(method, iterations, settings, work) for method in METHODS}
+    methods = {method: _part(method, iterations, settings, finished) for method in METHODS}
     dynamics = {"step_size": STEP_SIZE, "friction": FRICTION, "num_steps": NUM_STEPS}
     variance = DIMENSION * NOISE**2
     bound = convergence_bound(variance, **dynamics, dimension=DIMENSION)
@@ -42,19 +42,21 @@ def compute(settings: Settings, work: Work) -> Numbers:
     }
 
 
-def _part(method: str, iterations: list[int], settings: Settings, work: Work) -> dict[str, Any]:
+def _part(
+    method: str, iterations: list[int], settings: ConvergenceSettings, finished: FinishedParts
+) -> dict[str, Any]:
     def run() -> dict[str, Any]:
-        return growing_kl(
+        return kl_over_draws(
             method,
             PROBLEM,
             STEP_SIZE,
-            work.key(method),
+            finished.key(method),
             settings.num_chains,
             iterations,
             settings.segment,
         )
 
-    return work.part(
+    return finished.part(
         method,
         {
             **settings._asdict(),
@@ -66,7 +68,7 @@ def _part(method: str, iterations: list[int], settings: Settings, work: Work) ->
     )
 
 
-class Cost(NamedTuple):
+class NoiseCost(NamedTuple):
     """What the gradients' noise costs a method, beside L2MC."""
 
     slow_down: float  # draws to reach the same KL over L2MC's; at most 4, when it is not reached
@@ -75,7 +77,7 @@ class Cost(NamedTuple):
     full_rate: float  # L2MC's
 
 
-def cost_of(numbers: Numbers, method: str) -> Cost:
+def cost_of(numbers: Numbers, method: str) -> NoiseCost:
     iterations, found, full = (
         numbers["iterations"],
         numbers["methods"][method],
@@ -84,7 +86,7 @@ def cost_of(numbers: Numbers, method: str) -> Cost:
     quarter = int(np.searchsorted(iterations, numbers["num_samples"] / 4))
     level = float(np.mean(full["kl"][quarter]))
     slow_down = reached(iterations, found["kl"], level) / iterations[quarter]
-    return Cost(
+    return NoiseCost(
         slow_down,
         found["acceptance"] / full["acceptance"],
         rate_of(iterations, found["kl"]),
@@ -132,12 +134,12 @@ def checks(numbers: Numbers) -> list[Check]:
 
 
 def pictures(numbers: Numbers) -> dict[str, Any]:
-    from amagold_lab.paper import growing_picture
+    from amagold_lab.paper import kl_over_draws_pictures
 
-    return {"kl": growing_picture.convergence(numbers)}
+    return {"kl": kl_over_draws_pictures.convergence(numbers)}
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     cost = cost_of(numbers, "AMAGOLD")
     ours = [
         (
@@ -170,12 +172,12 @@ def tables(numbers: Numbers) -> list[Table]:
                 )
             )
     return [
-        Table(
+        ResultTable(
             "What gradient noise costs on Dist1 at step size 0.15",
             ("quantity", "here", "in the paper"),
             ours,
         ),
-        Table(
+        ResultTable(
             f"Mean KL of a chain's first draws, over {numbers['num_chains']} chains",
             ("draws", *METHODS),
             rows,
@@ -183,7 +185,7 @@ def tables(numbers: Numbers) -> list[Table]:
     ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="convergence",
     title="Figure 3: convergence of AMAGOLD and L2MC on Dist1",
     claim="AMAGOLD converges at the same rate as full-batch L2MC, slower by no more than a "
@@ -199,9 +201,9 @@ ITEM = Item(
         "The authors' code has nothing on this figure.",
     ),
     settings={
-        "tiny": Settings(1, 100, 2000, 200),
-        "quick": Settings(num_chains=16, num_samples=200_000),
-        "paper": Settings(),
+        "tiny": ConvergenceSettings(1, 100, 2000, 200),
+        "quick": ConvergenceSettings(num_chains=16, num_samples=200_000),
+        "paper": ConvergenceSettings(),
     },
     duration={"tiny": "5 seconds", "quick": "half a minute", "paper": "a minute"},
     num_parts=lambda settings: len(METHODS),

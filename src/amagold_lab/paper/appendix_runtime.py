@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from amagold.runner import run_chunks, start_chains
-from amagold_lab.paper.growing import growing_kl, places
-from amagold_lab.paper.item import Check, Item, Numbers, Table
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
+from amagold_lab.paper.kl_over_draws import kl_over_draws, places
 from amagold_lab.paper.synthetic_chains import described, make_sampler
-from amagold_lab.paper.work import Work
 
 METHODS = ("AMAGOLD", "SGHMC")
 PROBLEMS = ("Dist1", "Dist2")
@@ -20,7 +20,7 @@ STEP_SIZE = 0.15
 EARLY = 0.1  # the part of the crossing's seconds, up to which SGHMC is to lead
 
 
-class Settings(NamedTuple):
+class RuntimeSettings(NamedTuple):
     num_chains: int = 32
     first: int = 100
     num_samples: int = 500_000
@@ -29,19 +29,23 @@ class Settings(NamedTuple):
     timed: int = 1000  # draws in each: some milliseconds, so that one of them is undisturbed
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: RuntimeSettings, finished: FinishedParts) -> Numbers:
     iterations = places(settings.first, settings.num_samples)
     methods: dict[str, dict[str, Any]] = {method: {} for method in METHODS}
     for problem in PROBLEMS:
-        clock = _clock(problem, settings, work)
+        clock = _clock(problem, settings, finished)
         for method in METHODS:
-            found = _growth(problem, method, iterations, settings, work)
+            found = _growth(problem, method, iterations, settings, finished)
             methods[method][problem] = found | {"seconds_per_draw": clock[method]}
     return {**settings._asdict(), "iterations": iterations, "methods": methods}
 
 
 def _growth(
-    problem: str, method: str, iterations: list[int], settings: Settings, work: Work
+    problem: str,
+    method: str,
+    iterations: list[int],
+    settings: RuntimeSettings,
+    finished: FinishedParts,
 ) -> dict[str, Any]:
     name = f"{problem}-{method}"
     sizes = {
@@ -51,19 +55,19 @@ def _growth(
     }
 
     def run() -> dict[str, Any]:
-        return growing_kl(method, problem, STEP_SIZE, work.key(name), **sizes)
+        return kl_over_draws(method, problem, STEP_SIZE, finished.key(name), **sizes)
 
-    return work.part(name, {**sizes, "step_size": STEP_SIZE, **described(problem)}, run)
+    return finished.part(name, {**sizes, "step_size": STEP_SIZE, **described(problem)}, run)
 
 
-def _clock(problem: str, settings: Settings, work: Work) -> dict[str, Any]:
+def _clock(problem: str, settings: RuntimeSettings, finished: FinishedParts) -> dict[str, Any]:
     """Seconds per draw of one chain: its fastest stretch, methods in turns, so that what else the
     machine does hardly shows.
     """
 
     def run() -> dict[str, Any]:
         chains = {
-            method: _Chain(make_sampler(method, problem, STEP_SIZE), settings.timed)
+            method: _TimedChain(make_sampler(method, problem, STEP_SIZE), settings.timed)
             for method in METHODS
         }
         for chain in chains.values():
@@ -77,14 +81,14 @@ def _clock(problem: str, settings: Settings, work: Work) -> dict[str, Any]:
             for method in METHODS
         }
 
-    return work.part(
+    return finished.part(
         f"{problem}-clock",
         {"timed": settings.timed, "num_timed": settings.num_timed, **described(problem)},
         run,
     )
 
 
-class _Chain:
+class _TimedChain:
     """One chain that goes on from stretch to stretch."""
 
     def __init__(self, sampler: Any, length: int) -> None:
@@ -102,7 +106,7 @@ class _Chain:
         return time.perf_counter() - start
 
 
-class Race(NamedTuple):
+class RaceOutcome(NamedTuple):
     """AMAGOLD and SGHMC against the clock."""
 
     # seconds from which on AMAGOLD is ahead; None if it is not ahead at the end
@@ -116,7 +120,7 @@ class Race(NamedTuple):
     cost_ratio: float  # seconds of a draw, AMAGOLD's over SGHMC's
 
 
-def race(numbers: Numbers, problem: str) -> Race:
+def race(numbers: Numbers, problem: str) -> RaceOutcome:
     seconds, log_kl = {}, {}
     for method in METHODS:
         found = numbers["methods"][method][problem]
@@ -134,7 +138,7 @@ def race(numbers: Numbers, problem: str) -> Race:
     per_draw = [numbers["methods"][method][problem]["seconds_per_draw"] for method in METHODS]
     end = float(np.exp(log_kl["AMAGOLD"][-1] - log_kl["SGHMC"][-1]))
     part = float(np.exp(times[last] - times[-1]))
-    return Race(
+    return RaceOutcome(
         crossing, part, float(np.exp(difference[early].mean())), end, per_draw[0] / per_draw[1]
     )
 
@@ -169,12 +173,12 @@ def checks(numbers: Numbers) -> list[Check]:
 
 
 def pictures(numbers: Numbers) -> dict[str, Any]:
-    from amagold_lab.paper import growing_picture
+    from amagold_lab.paper import kl_over_draws_pictures
 
-    return {"kl": growing_picture.runtime(numbers)}
+    return {"kl": kl_over_draws_pictures.runtime(numbers)}
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     rows = []
     for problem in PROBLEMS:
         result = race(numbers, problem)
@@ -202,7 +206,7 @@ def tables(numbers: Numbers) -> list[Table]:
         *(f"{method}'s KL after {numbers['num_samples']:,} draws" for method in METHODS),
     )
     return [
-        Table(
+        ResultTable(
             "AMAGOLD and SGHMC against the clock. The paper draws it and prints no number.",
             header,
             rows,
@@ -210,7 +214,7 @@ def tables(numbers: Numbers) -> list[Table]:
     ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="runtime",
     title="Appendix, runtime comparisons: KL against seconds on Dist1 and Dist2",
     claim="SGHMC, which has no test to make, is ahead at first and then stays at its bias, where "
@@ -227,9 +231,9 @@ ITEM = Item(
         "The authors' code has nothing on this figure.",
     ),
     settings={
-        "tiny": Settings(1, 100, 2000, 200, 2, 200),
-        "quick": Settings(num_chains=16, num_samples=200_000, num_timed=100),
-        "paper": Settings(),
+        "tiny": RuntimeSettings(1, 100, 2000, 200, 2, 200),
+        "quick": RuntimeSettings(num_chains=16, num_samples=200_000, num_timed=100),
+        "paper": RuntimeSettings(),
     },
     duration={"tiny": "5 seconds", "quick": "a minute", "paper": "2 minutes"},
     num_parts=lambda settings: len(PROBLEMS) * (1 + len(METHODS)),

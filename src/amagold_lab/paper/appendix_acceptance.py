@@ -11,7 +11,8 @@ import numpy as np
 from amagold.acceptance._predicted_acceptance import predicted_acceptance
 from amagold.diagnose._gradient_variance import gradient_variance
 from amagold.gradients import minibatch
-from amagold_lab.paper.item import Check, Item, Numbers, Table
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.logistic_chains import (
     FRICTION,
     NUM_STEPS,
@@ -22,7 +23,6 @@ from amagold_lab.paper.logistic_chains import (
     posterior,
     segments,
 )
-from amagold_lab.paper.work import Work
 
 TABLE = "heart"
 BATCH_SIZE = TABLES[TABLE][1]
@@ -31,7 +31,7 @@ SMALL = 1e-3  # three of the 3.7 decades of the paper's range lie below
 START_STEP = 5e-3  # a step size at which the chains reach the posterior quickly
 
 
-class Settings(NamedTuple):
+class AcceptanceSettings(NamedTuple):
     step_sizes: tuple[float, ...] = (
         1e-6,
         1e-5,
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
     variance_draws: int = 1000  # gradients at each chain's position, for the prediction
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
+def compute(settings: AcceptanceSettings, finished: FinishedParts) -> Numbers:
     model = {
         "prior_scale": PRIOR_SCALE,
         "num_steps": NUM_STEPS,
@@ -61,15 +61,17 @@ def compute(settings: Settings, work: Work) -> Numbers:
     }
     model |= {"num_chains": settings.num_chains, "length": settings.length}
     variance = {"variance_draws": settings.variance_draws}
-    start = work.part("start", model | variance, partial(_start, work.key("start"), settings))
+    start = finished.part(
+        "start", model | variance, partial(_start, finished.key("start"), settings)
+    )
     positions = np.array(start["positions"], np.float32)
     methods: dict[str, dict[str, Any]] = {}
     for method in METHODS:
         rates = []
         for step in settings.step_sizes:
             name = f"{method}-{step:g}"
-            run = partial(_accept, method, step, work.key(name), positions, settings.length)
-            rates.append(work.part(name, model | {"step_size": step}, run)["acceptance"])
+            run = partial(_accept, method, step, finished.key(name), positions, settings.length)
+            rates.append(finished.part(name, model | {"step_size": step}, run)["acceptance"])
         methods[method] = {"acceptance": rates}
     dynamics = {"num_steps": NUM_STEPS, "friction": FRICTION}
     predicted = [
@@ -84,7 +86,7 @@ def compute(settings: Settings, work: Work) -> Numbers:
     }
 
 
-def _start(key: jax.Array, settings: Settings) -> dict[str, Any]:
+def _start(key: jax.Array, settings: AcceptanceSettings) -> dict[str, Any]:
     """Positions in the posterior for all chains to start from, and the gradients' variance
     there.
     """
@@ -163,7 +165,7 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
     return {"acceptance": logistic_pictures.acceptance(numbers)}
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     methods = numbers["methods"]
     columns = zip(
         numbers["step_sizes"],
@@ -183,7 +185,7 @@ def tables(numbers: Numbers) -> list[Table]:
         "and prints no number."
     )
     return [
-        Table(
+        ResultTable(
             title,
             (
                 "step size",
@@ -197,7 +199,7 @@ def tables(numbers: Numbers) -> list[Table]:
     ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="acceptance",
     title="Appendix, acceptance of the test on Heart against the step size",
     claim="Over most of the paper's range of step sizes AMAGOLD accepts nearly every proposal, "
@@ -218,9 +220,9 @@ ITEM = Item(
         "SGHMC has no test; its acceptance is 1, and a control for the checks.",
     ),
     settings={
-        "tiny": Settings((1e-4, 5e-3, 7e-2), 4, 50, 50),
-        "quick": Settings(length=2000),
-        "paper": Settings(),
+        "tiny": AcceptanceSettings((1e-4, 5e-3, 7e-2), 4, 50, 50),
+        "quick": AcceptanceSettings(length=2000),
+        "paper": AcceptanceSettings(),
     },
     duration={"tiny": "10 seconds", "quick": "20 seconds", "paper": "half a minute"},
     num_parts=lambda settings: 1 + len(METHODS) * len(settings.step_sizes),

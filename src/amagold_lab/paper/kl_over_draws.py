@@ -15,7 +15,7 @@ def places(first: int, last: int, per_decade: int = 8) -> list[int]:
     return sorted({round(value) for value in np.geomspace(first, last, count)})
 
 
-def growing_kl(
+def kl_over_draws(
     method: str,
     problem: str,
     step_size: float,

@@ -17,7 +17,7 @@ from amagold.report._picture_style import (
     smooth_density,
 )
 from amagold_lab.demo import summaries
-from amagold_lab.demo.heart import BATCH_SIZE, TRUTH, Patients
+from amagold_lab.demo.demo_heart import BATCH_SIZE, TRUTH, Patients
 
 GRID = np.linspace(-2.0, 3.0, 1001)
 RIDGE_HEIGHT = 0.76  # in rows

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from amagold.models._double_well import double_well_density
 from amagold.report._picture_style import COLOURS, INK, QUIET, TRUTH_FILL, bare, new_figure
 from amagold_lab.paper.curves import curve_of_means, framed, name_ends, rounded
-from amagold_lab.paper.item import Numbers
+from amagold_lab.paper.experiment import Numbers
 from amagold_lab.paper.synthetic_chains import cells_for
 
 SHOWN = (0.05, 0.15, 0.25)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from amagold.datasets._mnist import Images
-from amagold_lab.paper.item import Check, Item, Numbers, Table
-from amagold_lab.paper.network_settings import PRESETS, RATES, SMALL, Settings, evaluate_all
-from amagold_lab.paper.networks import BIASED, EXACT, Chain, Laboratory
+from amagold_lab.paper.experiment import Check, Experiment, Numbers, ResultTable
+from amagold_lab.paper.finished_parts import FinishedParts
+from amagold_lab.paper.network_chains import BIASED, EXACT, NetworkChain, StoredNetworkChains
+from amagold_lab.paper.network_settings import PRESETS, RATES, SMALL, NetworkSettings, evaluate_all
 from amagold_lab.paper.predictions import scores
-from amagold_lab.paper.work import Work
 
 PRINTED = {  # Table 2: test error in per cent, and its standard error
     (BIASED, 0.01): ("3.69 ± 0.03", "3.77 ± 0.17"),
@@ -21,15 +21,15 @@ PRINTED = {  # Table 2: test error in per cent, and its standard error
 }
 
 
-def compute(settings: Settings, work: Work) -> Numbers:
-    def evaluate(laboratory: Laboratory, test: Images, chain: Chain) -> dict[str, Any]:
-        found = scores(
-            laboratory.run(chain), laboratory.target, test, laboratory.start(chain.repeat)
-        )
+def compute(settings: NetworkSettings, finished: FinishedParts) -> Numbers:
+    def evaluate(
+        networks: StoredNetworkChains, test: Images, chain: NetworkChain
+    ) -> dict[str, Any]:
+        found = scores(networks.run(chain), networks.target, test, networks.start(chain.repeat))
         return found | {"num_steps": chain.num_steps}
 
     problem = settings.problem._asdict() | {"num_weights": settings.problem.num_weights}
-    return {"problem": problem, "methods": evaluate_all(settings, work, evaluate)}
+    return {"problem": problem, "methods": evaluate_all(settings, finished, evaluate)}
 
 
 def errors_of(numbers: Numbers, method: str, word: str = "ensemble_error") -> dict[str, float]:
@@ -43,7 +43,7 @@ def errors_of(numbers: Numbers, method: str, word: str = "ensemble_error") -> di
 def checks(numbers: Numbers) -> list[Check]:
     exact, biased = errors_of(numbers, EXACT), errors_of(numbers, BIASED)
     start = errors_of(numbers, EXACT, "start_error")
-    collapsed = [Chain(BIASED, SMALL, rate).place for rate in RATES]
+    collapsed = [NetworkChain(BIASED, SMALL, rate).place for rate in RATES]
     return [
         # a difference as between two starts; the paper's own errors differ by less than 1.01
         Check(
@@ -77,7 +77,7 @@ def pictures(numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     header = (
         "algorithm",
         "b",
@@ -86,7 +86,7 @@ def tables(numbers: Numbers) -> list[Table]:
     rows = []
     for (method, decay), printed in PRINTED.items():
         here = [
-            _with_spread(numbers["methods"][method][Chain(method, decay, rate).place])
+            _with_spread(numbers["methods"][method][NetworkChain(method, decay, rate).place])
             for rate in RATES
         ]
         rows.append((method, f"{decay:g}", here[0], printed[0], here[1], printed[1]))
@@ -101,7 +101,9 @@ def tables(numbers: Numbers) -> list[Table]:
         else "; the paper's: 60,000 images of MNIST, 500, 256"
     )
     return [
-        Table(f"Test error in per cent of the last 20 draws together ({size}{note})", header, rows),
+        ResultTable(
+            f"Test error in per cent of the last 20 draws together ({size}{note})", header, rows
+        ),
         _details(numbers),
     ]
 
@@ -112,7 +114,7 @@ def _with_spread(chains: list[dict[str, Any]]) -> str:
     return f"{np.mean(values):.2f}{spread}"
 
 
-def _details(numbers: Numbers) -> Table:
+def _details(numbers: Numbers) -> ResultTable:
     """Everything that the paper's table does not say."""
     header = (
         "algorithm",
@@ -162,7 +164,7 @@ def _details(numbers: Numbers) -> Table:
         f"Sampling took {sum(chain['seconds'] for chain in _every_chain(numbers)) / 60:.0f} "
         "minutes, all chains added up"
     )
-    return Table(title, header, rows)
+    return ResultTable(title, header, rows)
 
 
 def _every_chain(numbers: Numbers) -> list[dict[str, Any]]:
@@ -174,7 +176,7 @@ def _every_chain(numbers: Numbers) -> list[dict[str, Any]]:
     ]
 
 
-ITEM = Item(
+EXPERIMENT = Experiment(
     name="bnn",
     title="Table 2: test error of a Bayesian network on MNIST",
     claim="AMAGOLD's test error hardly depends on b and h, while SGHMC collapses at b = 5e-6.",

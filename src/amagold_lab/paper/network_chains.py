@@ -34,7 +34,7 @@ EXACT, BIASED = "AMAGOLD", "SGHMC"
 WHOLE_EPOCHS, TUNED = "AMAGOLD, an epoch per test", "AMAGOLD, an epoch per test, adapted"
 
 
-class Problem(NamedTuple):
+class NetworkProblem(NamedTuple):
     """Which network learns from which images."""
 
     source: str = "mnist"  # or "synthetic"
@@ -57,7 +57,7 @@ class Problem(NamedTuple):
         return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
 
 
-class Chain(NamedTuple):
+class NetworkChain(NamedTuple):
     """One chain. h and b are the paper's, h for the mean energy per example."""
 
     method: str
@@ -87,10 +87,10 @@ class Chain(NamedTuple):
         return f"{sampler}-{settings}-{self.num_draws}x{self.thin}-repeat{self.repeat}"
 
 
-class Laboratory:
+class StoredNetworkChains:
     """One network and its images, and the folder in which its chains are kept."""
 
-    def __init__(self, problem: Problem, train: Images, folder: Path, seed: int = 0) -> None:
+    def __init__(self, problem: NetworkProblem, train: Images, folder: Path, seed: int = 0) -> None:
         self.problem, self.seed = problem, seed
         self.target: Posterior = network(
             train.X, train.y, problem.hidden, PRIOR_PRECISION**-0.5, num_classes=NUM_CLASSES
@@ -101,7 +101,7 @@ class Laboratory:
         self.folder = folder / f"{name}-{start}-seed{seed}"
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def sampler(self, chain: Chain) -> Sampler:
+    def sampler(self, chain: NetworkChain) -> Sampler:
         """h is divided by the number of examples, because the energy is their sum."""
         settings: dict[str, Any] = {
             **from_sgd(chain.learning_rate / self.target.num_examples, chain.momentum_decay),
@@ -135,7 +135,7 @@ class Laboratory:
         write_whole(path, content.getvalue(), durable=True)
         return position
 
-    def run(self, chain: Chain) -> Run:
+    def run(self, chain: NetworkChain) -> Run:
         """The chain's draws: loaded if they are all there, made or gone on with if not."""
         path = self.folder / f"{chain.name}.zarr"
         with warnings.catch_warnings():

@@ -13,7 +13,7 @@ TOLERATED_ERRORS = 5.0  # joint Monte Carlo errors, of many coordinates at once
 ENOUGH = 50.0  # effective draws, below which neither the figure nor its error can be trusted
 
 
-class Draws(NamedTuple):
+class TimedDraws(NamedTuple):
     """Draws with axes (chain, draw, coordinate), and the wall time before the first of them and of
     all of them.
 
@@ -58,7 +58,7 @@ def effective_draws(values: np.ndarray) -> float:
     )
 
 
-def check_same(ours: Draws, theirs: Draws, name: str) -> None:
+def check_draws_agree(ours: TimedDraws, theirs: TimedDraws, name: str) -> None:
     """Raise when means or variances differ by more than the Monte Carlo error of both, or when a
     side has too few draws to tell.
     """
