@@ -16,7 +16,7 @@ from small_posteriors import far_apart
 
 import amagold
 from amagold import acceptance, gradients, models
-from amagold.acceptance._firefly_gaps import curvatures, gaps_of
+from amagold.acceptance._firefly_bounds import curvatures, gaps_of
 from amagold.acceptance._remainders import ROUNDING, Remainder, derivative, remainder
 from amagold.target._linear_bounds import LinearBounds
 

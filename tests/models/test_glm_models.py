@@ -32,7 +32,7 @@ from amagold.models._logistic import Logistic
 from amagold.models._poisson import CountExample
 from amagold.models._priors import CoefficientPrior
 from amagold.models._recipes import build_again, recipe_of
-from amagold.sampling._recipe import load_recipe, save_recipe
+from amagold.sampling._stored_recipe import load_recipe, save_recipe
 from amagold.store._zarr_store import PRIVATE
 
 DATES = np.datetime64("2020-01-01") + np.arange(60)[:, None]

@@ -15,7 +15,7 @@ from amagold.models._double_well import (
     double_well_moments,
     log_density,
 )
-from amagold.report._part_progress import Report
+from amagold.report._part_progress import PartReport
 from amagold.samplers import amagold, sghmc
 from amagold_lab.demo.demo_chains import sample_chains
 from amagold_lab.demo.demo_settings import Sizes
@@ -41,7 +41,7 @@ class Well(NamedTuple):
     draws: np.ndarray
 
 
-def sample(seed: int, sizes: Sizes, report: Report) -> list[Well]:
+def sample(seed: int, sizes: Sizes, report: PartReport) -> list[Well]:
     """Both samplers at all step sizes, from the same starts."""
     # spread over both wells and the barrier between them, so that neither well is favoured
     starts = np.linspace(-4.5, 3.5, sizes.num_chains, dtype=np.float32)

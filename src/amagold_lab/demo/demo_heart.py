@@ -8,7 +8,7 @@ import numpy as np
 from amagold import datasets
 from amagold.gradients import minibatch
 from amagold.models import logistic
-from amagold.report._part_progress import Report
+from amagold.report._part_progress import PartReport
 from amagold.samplers import Sampler, amagold, sghmc
 from amagold.sampling._run import Run
 from amagold.sampling._sample import sample as one_call
@@ -54,7 +54,7 @@ class Patients(NamedTuple):
         return [*sorted(range(1, len(mean)), key=lambda at: -mean[at]), 0]
 
 
-def sample(seed: int, sizes: Sizes, report: Report) -> Patients:
+def sample(seed: int, sizes: Sizes, report: PartReport) -> Patients:
     """One call for the truth, then both minibatch samplers with the same settings."""
     table = datasets.heart()
     posterior = logistic(table.X, table.y, prior_scale=1.0)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from amagold import __version__
-from amagold.report._part_progress import Report
+from amagold.report._part_progress import PartReport
 from amagold.store._files import write_whole
 
 
@@ -24,7 +24,7 @@ class FinishedParts:
     """
 
     def __init__(
-        self, folder: Path, experiment: str, seed: int = 0, say: Report = say_nothing
+        self, folder: Path, experiment: str, seed: int = 0, say: PartReport = say_nothing
     ) -> None:
         self.folder = folder / experiment
         self.experiment, self.seed, self.say = experiment, seed, say

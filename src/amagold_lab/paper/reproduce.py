@@ -9,7 +9,7 @@ from rich.console import Console
 
 from amagold import __version__
 from amagold.core.devices import use_all_cores
-from amagold.report._part_progress import Report, show_progress
+from amagold.report._part_progress import PartReport, show_progress
 from amagold.report._result_files import make_folder, write_json, write_picture, write_text
 from amagold_lab.paper.experiment import (
     PRESETS,
@@ -90,7 +90,11 @@ def run(
 
 
 def reproduce(
-    experiment: Experiment, settings: Any, folder: Path, seed: int = 0, say: Report = say_nothing
+    experiment: Experiment,
+    settings: Any,
+    folder: Path,
+    seed: int = 0,
+    say: PartReport = say_nothing,
 ) -> ExperimentOutcome:
     """Compute one experiment, judge its claim and draw its pictures."""
     finished = FinishedParts(folder / "parts", experiment.name, seed, say)

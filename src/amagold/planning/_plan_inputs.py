@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from amagold.mode._spectrum import Spectrum
-from amagold.planning._costs import Costs
+from amagold.planning._costs import TransitionCosts
 from amagold.planning._non_gaussianity import NonGaussianity
 
 
@@ -38,14 +38,14 @@ class FewExamples:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PlanInputs:
     """What candidates share under one mass."""
 
     mass: str
     spectrum: Spectrum
     # of one example's gradient along each direction; None for a target without data
     noise: np.ndarray | None
-    costs: Costs
+    costs: TransitionCosts
     # the same noise with control variates of an order
     controlled: Mapping[int, np.ndarray] = field(default_factory=dict)
     few: FewExamples | None = None

@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 
 from amagold.planning._candidate import Candidate
-from amagold.planning._options import GRADIENTS, TESTS, TRAJECTORIES
-from amagold.planning._setting import Setting
+from amagold.planning._option_registry import GRADIENTS, TESTS, TRAJECTORIES
+from amagold.planning._plan_inputs import PlanInputs
 
 CLOSE = 0.97  # a candidate must be this much cheaper to be preferred over an earlier, simpler one
 
 
-def every_candidate(setting: Setting, fewest_steps: int = 1) -> Iterator[Candidate]:
+def every_candidate(inputs: PlanInputs, fewest_steps: int = 1) -> Iterator[Candidate]:
     """Every gradient with every test and trajectory that it goes with, in order of simplicity.
 
     Args:
-      setting: the curvature, noise and costs under one mass.
+      inputs: the curvature, noise and costs under one mass.
       fewest_steps: of a trajectory with the full gradient.
     """
     for gradient in GRADIENTS.values():
-        tests = [TESTS[name] for name in gradient.tests if TESTS[name].is_open(setting)]
-        for trial in gradient.trials(setting, fewest_steps):
+        tests = [TESTS[name] for name in gradient.tests if TESTS[name].is_open(inputs)]
+        for trial in gradient.trials(inputs, fewest_steps):
             for test in tests:
                 for name in trial.trajectories:
-                    found = TRAJECTORIES[name].predict(setting, gradient, test, trial)
+                    found = TRAJECTORIES[name].predict(inputs, gradient, test, trial)
                     if found is not None:
                         yield found
 

@@ -80,7 +80,7 @@ def check_schedule(batch_size: object, growth: object) -> None:
     )
 
 
-def look_at_more(
+def sample_until_settled(
     target: Posterior,
     differences: Differences,
     position: trees.PyTree,

@@ -12,7 +12,7 @@ import pytest
 import amagold
 from amagold.mode._curvature import curvature_at
 from amagold.mode._mode_search import find_mode
-from amagold.planning._at_mode import look_at_mode
+from amagold.planning._at_mode import build_at_mode
 from amagold.planning._plan import make_plan
 from amagold.sampling import _engine as engine
 from amagold.sampling._interruption import Stopper
@@ -40,7 +40,7 @@ def without_bounds(num_examples):
 def planned(target, num_chains=4):
     mode = find_mode(target, target.init)
     curvature = curvature_at(target, mode.position)
-    at_mode = look_at_mode(target, mode, curvature)
+    at_mode = build_at_mode(target, mode, curvature)
     return make_plan(
         target, mode, curvature, jax.random.key(0), num_chains=num_chains, at_mode=at_mode
     )
