@@ -26,9 +26,9 @@ from scipy.stats import t
 import amagold
 from amagold import acceptance, gradients
 from amagold.acceptance._differences import differences_of
-from amagold.acceptance._growing_sample import schedule
 from amagold.acceptance._logistic_correction import BOTH_SIDES, correction
 from amagold.acceptance._random_order import random_order
+from amagold.acceptance._sequential_sampling import schedule
 from amagold.trajectory import RandomWalk
 
 CENTER = np.array([0.1, 0.5], np.float32)

@@ -12,7 +12,7 @@ from false_alarms import PLANTED, worst
 
 import amagold
 from amagold import acceptance, models
-from amagold.acceptance._firefly_gaps import curvatures, gaps_of
+from amagold.acceptance._firefly_bounds import curvatures, gaps_of
 from amagold.target._linear_bounds import LinearBounds
 
 GENERATOR = np.random.default_rng(3)

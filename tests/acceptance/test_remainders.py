@@ -12,11 +12,12 @@ import pytest
 from doubles import some_of
 from false_alarms import PLANTED
 from quadrature import moved
+from regressions import FAMILIES as REGRESSIONS
 from small_posteriors import far_apart
 
 import amagold
 from amagold import acceptance, gradients, models
-from amagold.acceptance._firefly_gaps import curvatures, gaps_of
+from amagold.acceptance._firefly_bounds import curvatures, gaps_of
 from amagold.acceptance._remainders import ROUNDING, Remainder, derivative, remainder
 from amagold.target._linear_bounds import LinearBounds
 
@@ -60,6 +61,8 @@ FAMILIES = {
     "poisson": (models.poisson(ONES, 5 * CLASSES), 1.0, 0.3),
     "a user's own": (own(), 1.0, 1.0),
 }
+for name, regression in REGRESSIONS.items():
+    FAMILIES.setdefault(name, (regression.model(ONES, regression.y[:ROWS]), 1.0, 1.0))
 for unit in (1e-4, 0.1, 1.0, 1e4):
     numbers = unit * generator().standard_t(3, ROWS)
     FAMILIES[f"linear in units of {unit:g}"] = (

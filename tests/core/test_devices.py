@@ -7,11 +7,13 @@ import sys
 import pytest
 from doubles import some_of
 
+from amagold import models
+
 TABLE = "X = np.random.default_rng(0).normal(size=(60, 2)); y = (X[:, 0] > 0).astype(int)"
 FIRST = {
     name: f"{TABLE}; amagold.models.{name}(X, y{arguments})"
     for name, arguments in {
-        **dict.fromkeys(("linear", "logistic", "poisson", "probit", "robust", "softmax"), ""),
+        **dict.fromkeys(models.__all__, ""),
         "network": ", hidden=(3,)",
     }.items()
 } | {

@@ -1,5 +1,9 @@
 """Small tables, a ready-made regression for each, and their log likelihoods by scipy."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
 import jax
 import numpy as np
 from scipy import special, stats
@@ -14,11 +18,45 @@ NUMBERS = GENERATOR.standard_t(3, 60).astype(np.float32)
 COUNTS = GENERATOR.poisson(2.0, 60)
 MOVED = X * np.float32([3.0, 0.01]) + np.float32([200.0, 5.0])  # in other units, and far from zero
 
-MAKERS = {
-    "logistic": lambda X, **options: models.logistic(X, SIGNS, **options),
-    "probit": lambda X, **options: models.probit(X, SIGNS, **options),
-    "softmax": lambda X, **options: models.softmax(X, CLASSES, **options),
-    "poisson": lambda X, **options: models.poisson(X, COUNTS, **options),
+
+class Family(NamedTuple):
+    """A model and its outcomes, the z that the default prior of the intercept has for their mean,
+    and the log likelihood of y given z by scipy: in float64, with all constants.
+    """
+
+    model: Callable[..., Any]
+    y: np.ndarray
+    link: Callable[[float], float]
+    log_likelihoods: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+FAMILIES = {
+    "logistic": Family(
+        models.logistic,
+        SIGNS,
+        special.logit,
+        lambda y, z: special.log_expit(np.where(y, z, -z)),
+    ),
+    "probit": Family(
+        models.probit, SIGNS, special.ndtri, lambda y, z: special.log_ndtr(np.where(y, z, -z))
+    ),
+    "softmax": Family(
+        models.softmax,
+        CLASSES,
+        lambda mean: 0.0,
+        lambda y, z: special.log_softmax(z, axis=-1)[np.arange(len(z)), y],
+    ),
+    "poisson": Family(
+        models.poisson, COUNTS, np.log, lambda y, z: stats.poisson.logpmf(y, np.exp(z))
+    ),
+}
+
+
+def make(name, X, **options):
+    return FAMILIES[name].model(X, FAMILIES[name].y, **options)
+
+
+MAKERS = {name: partial(make, name) for name in FAMILIES} | {
     "linear": lambda X, **options: models.linear(X, NUMBERS, noise_scale=0.7, **options),
     "robust": lambda X, **options: models.robust(
         X, NUMBERS, noise_scale=0.7, degrees_of_freedom=3.0, **options
@@ -35,14 +73,8 @@ KNOWN = [name for name in MAKERS if "unknown" not in name]
 
 def wanted_log_likelihoods(name, z, noise_scale=0.7):
     """In float64, by scipy, with all constants."""
-    if name == "logistic":
-        return special.log_expit(np.where(SIGNS, z, -z))
-    if name == "probit":
-        return stats.norm.logcdf(np.where(SIGNS, z, -z))
-    if name == "softmax":
-        return special.log_softmax(z, axis=-1)[np.arange(len(z)), CLASSES]
-    if name == "poisson":
-        return stats.poisson.logpmf(COUNTS, np.exp(z))
+    if name in FAMILIES:
+        return FAMILIES[name].log_likelihoods(FAMILIES[name].y, z)
     if name.startswith("linear"):
         return stats.norm.logpdf(NUMBERS, z, noise_scale)
     return stats.t.logpdf(NUMBERS, 3.0, z, noise_scale)

@@ -11,10 +11,10 @@ import pytest
 
 from amagold_lab import bench
 from amagold_lab.bench import memory
+from amagold_lab.bench.benchmark_table import table_row
+from amagold_lab.bench.benchmarks import BENCHMARKS
 from amagold_lab.bench.measure import Benchmark, Measurement, NoRatioError
-from amagold_lab.bench.rows import BENCHMARKS
-from amagold_lab.bench.sides import Side, check_same
-from amagold_lab.bench.table import table_row
+from amagold_lab.bench.timed_run import TimedRun, check_runs_agree
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
@@ -57,17 +57,17 @@ def test_bound_has_a_direction(at_least: bool, verdict: str) -> None:
 def test_sides_that_differ_are_void() -> None:
     generator = np.random.default_rng(0)
 
-    def side(acceptance: float, num_chains: int) -> Side:
-        return Side(
+    def side(acceptance: float, num_chains: int) -> TimedRun:
+        return TimedRun(
             1.0,
             acceptance + 0.01 * generator.normal(size=(20, num_chains)),
             generator.normal(size=(20, num_chains)),
         )
 
-    check_same([side(0.7, 1)], [side(0.7, 1)])
-    check_same([side(0.7, 8), side(0.7, 8)], [side(0.7, 1)])
+    check_runs_agree([side(0.7, 1)], [side(0.7, 1)])
+    check_runs_agree([side(0.7, 8), side(0.7, 8)], [side(0.7, 1)])
     with pytest.raises(NoRatioError, match="void: acceptance"):
-        check_same([side(0.7, 8)], [side(0.6, 1)])
+        check_runs_agree([side(0.7, 8)], [side(0.6, 1)])
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ from matplotlib.image import imread
 import amagold
 import amagold_lab.demo
 from amagold.models._double_well import double_well_density, double_well_moments
-from amagold_lab.demo import heart
-from amagold_lab.demo.settings import Settings, Sizes
+from amagold_lab.demo import demo_heart
+from amagold_lab.demo.demo_settings import DemoSettings, Sizes
 
-SMALL = Settings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 50))
+SMALL = DemoSettings(double_well=Sizes(200, 100, 200, thin=5), heart=Sizes(20, 20, 50))
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def test_amagold_is_nearer_the_double_well_than_sghmc(folder):
 def test_amagold_is_nearer_the_heart_posterior_than_sghmc(folder):
     samplers = json.loads((folder / "demo.json").read_text())["heart"]["samplers"]
     assert samplers["AMAGOLD"]["worst_sd_error"] < samplers["SGHMC"]["worst_sd_error"]
-    assert samplers[heart.TRUTH]["label"] == samplers["AMAGOLD"]["label"] == "exact"
+    assert samplers[demo_heart.TRUTH]["label"] == samplers["AMAGOLD"]["label"] == "exact"
     assert samplers["AMAGOLD"]["acceptance"] > 0.3
 
 
 def test_missing_matplotlib_is_said_before_sampling(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(
-        amagold_lab.demo.double_well, "sample", lambda *_: pytest.fail("sampling began")
+        amagold_lab.demo.demo_double_well, "sample", lambda *_: pytest.fail("sampling began")
     )
     with pytest.raises(ValueError, match=r"pip install 'amagold\[plot\]'"):
         amagold_lab.demo.run(tmp_path / "out")

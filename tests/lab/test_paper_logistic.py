@@ -1,4 +1,4 @@
-"""The items on logistic regression, small, and the checks with SGHMC's numbers in AMAGOLD's
+"""The experiments on logistic regression, small, and the checks with SGHMC's numbers in AMAGOLD's
 place.
 """
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from amagold import datasets
-from amagold_lab.paper import acceptance, logistic
-from amagold_lab.paper.item import judge
+from amagold_lab.paper import appendix_acceptance, figure4_logistic
+from amagold_lab.paper.experiment import judge
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.logistic_findings import compared, ratios, times
-from amagold_lab.paper.work import Work
 
 
 def test_the_credit_data_is_whole():
@@ -44,30 +44,40 @@ def quick_plan(table, truth, num_chains, num_samples, seed):
 
 @pytest.fixture(params=["logistic", "acceptance"])
 def finished(request, tmp_path, monkeypatch):
-    """A tiny run of an item, with the folder of its parts."""
-    monkeypatch.setattr(logistic, "find_truth", quick_truth)
-    monkeypatch.setattr(logistic, "race_planned", quick_plan)
-    item = {"logistic": logistic, "acceptance": acceptance}[request.param].ITEM
+    """A tiny run of an experiment, with the folder of its parts."""
+    monkeypatch.setattr(figure4_logistic, "find_truth", quick_truth)
+    monkeypatch.setattr(figure4_logistic, "race_planned", quick_plan)
+    experiment = {"logistic": figure4_logistic, "acceptance": appendix_acceptance}[
+        request.param
+    ].EXPERIMENT
     said: list[str] = []
-    numbers = item.compute(
-        item.settings["tiny"], Work(tmp_path, item.name, seed=0, say=said.append)
+    numbers = experiment.compute(
+        experiment.settings["tiny"],
+        FinishedParts(tmp_path, experiment.name, seed=0, say=said.append),
     )
-    assert len(said) == len(set(said)) == item.num_parts(item.settings["tiny"])
-    return item, numbers, tmp_path
+    assert len(said) == len(set(said)) == experiment.num_parts(experiment.settings["tiny"])
+    return experiment, numbers, tmp_path
 
 
 @pytest.mark.slow
 def test_a_tiny_run_has_everything(finished):
-    item, numbers, folder = finished
+    experiment, numbers, folder = finished
     text = json.dumps(numbers)
-    assert judge(item, json.loads(text)).word in ("holds", "does not hold", "cannot be told")
-    for name, figure in item.pictures(numbers).items():
+    assert judge(experiment, json.loads(text)).word in ("holds", "does not hold", "cannot be told")
+    for name, figure in experiment.pictures(numbers).items():
         figure.savefig(folder / f"{name}.png")
-    for table in item.tables(numbers):
+    for table in experiment.tables(numbers):
         assert table.rows
         assert all(len(row) == len(table.header) for row in table.rows)
     # a second run reads the parts and computes nothing
-    assert json.dumps(item.compute(item.settings["tiny"], Work(folder, item.name, seed=0))) == text
+    assert (
+        json.dumps(
+            experiment.compute(
+                experiment.settings["tiny"], FinishedParts(folder, experiment.name, seed=0)
+            )
+        )
+        == text
+    )
 
 
 def made_up_numbers():
@@ -99,7 +109,9 @@ def made_up_numbers():
     methods["AMAGOLD"]["sweep"]["heart"] = sweep(1e-5, 1e-5, (1.0, 0.9, 0.5, 0.0))
     methods["SGHMC"]["sweep"]["heart"] = sweep(1e-4, 1e-5, (1.0, 1.0, 1.0, 1.0))
     methods["tuned HMC"] = {"sweep": {}, "race": {"heart": race(29e-6, 0.0)["0.0001"]}}
-    settings = logistic.Settings((1e-6, 1e-3, 5e-3, 7e-2), tables=("heart",))._asdict()
+    settings = figure4_logistic.LogisticSettings(
+        (1e-6, 1e-3, 5e-3, 7e-2), tables=("heart",)
+    )._asdict()
     return settings | {
         "races": [{"step_size": 1e-4}],
         "problems": {"heart": {"widest": 0.25}},
@@ -121,7 +133,7 @@ def test_seconds_are_for_the_same_error():
 
 
 def test_the_claim_on_errors_holds_for_amagold_and_fails_for_sghmc():
-    verdict = judge(logistic.ITEM, made_up_numbers())
+    verdict = judge(figure4_logistic.EXPERIMENT, made_up_numbers())
     assert verdict.word == "holds"
     assert [check.holds for check in verdict.control] == [False, False, False, True]
 
@@ -130,6 +142,6 @@ def test_the_claim_on_acceptance_holds_for_amagold_and_fails_for_sghmc():
     rates = [1.0, 0.9, 0.52, 0.0]
     methods = {"AMAGOLD": {"acceptance": rates}, "SGHMC": {"acceptance": [1.0] * 4}}
     numbers = {"step_sizes": [1e-6, 1e-3, 5e-3, 7e-2], "predicted": rates, "methods": methods}
-    verdict = judge(acceptance.ITEM, numbers)
+    verdict = judge(appendix_acceptance.EXPERIMENT, numbers)
     assert verdict.word == "holds"
     assert [check.holds for check in verdict.control] == [True, False, False, False]

@@ -1,5 +1,5 @@
-"""The network items: their chains are kept and gone on with, their checks can fail, and scores are
-what they say.
+"""The network experiments: their chains are kept and gone on with, their checks can fail, and
+scores are what they say.
 """
 
 from functools import partial
@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose
 
 import amagold
 from amagold.datasets._download import DataMissingError
-from amagold_lab.paper import bnn, images, networks, uncertainty
-from amagold_lab.paper.item import UnavailableError, judge
+from amagold_lab.paper import figure5_uncertainty, images, network_chains, table2_network_error
+from amagold_lab.paper.experiment import UnavailableError, judge
+from amagold_lab.paper.finished_parts import FinishedParts
+from amagold_lab.paper.network_chains import BIASED, EXACT, NetworkChain, StoredNetworkChains
 from amagold_lab.paper.network_settings import TINY
-from amagold_lab.paper.networks import BIASED, EXACT, Chain, Laboratory
 from amagold_lab.paper.predictions import (
     ENTROPIES,
     SURE,
@@ -23,9 +24,10 @@ from amagold_lab.paper.predictions import (
     log_score,
     percent_wrong,
 )
-from amagold_lab.paper.work import Work
 
-PLACES = [Chain(EXACT, decay, rate).place for decay in (5e-6, 0.01) for rate in (0.0005, 0.001)]
+PLACES = [
+    NetworkChain(EXACT, decay, rate).place for decay in (5e-6, 0.01) for rate in (0.0005, 0.001)
+]
 
 
 def table_of(exact, biased):
@@ -45,7 +47,10 @@ def table_of(exact, biased):
 
 def test_table_as_printed_holds():
     assert (
-        judge(bnn.ITEM, table_of((3.65, 3.63, 3.63, 3.65), (89.95, 89.70, 3.69, 3.77))).word
+        judge(
+            table2_network_error.EXPERIMENT,
+            table_of((3.65, 3.63, 3.63, 3.65), (89.95, 89.70, 3.69, 3.77)),
+        ).word
         == "holds"
     )
 
@@ -60,7 +65,7 @@ def test_table_as_printed_holds():
     ],
 )
 def test_table_that_does_not_hold(exact, biased):
-    assert judge(bnn.ITEM, table_of(exact, biased)).word == "does not hold"
+    assert judge(table2_network_error.EXPERIMENT, table_of(exact, biased)).word == "does not hold"
 
 
 def sureness(exact, biased):
@@ -85,15 +90,21 @@ def sureness(exact, biased):
 
 def test_uncertainty():
     assert (
-        judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word
+        judge(
+            figure5_uncertainty.EXPERIMENT, sureness((1.0, 1.0, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))
+        ).word
         == "holds"
     )
     assert (
-        judge(uncertainty.ITEM, sureness((1.0, 0.1, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))).word
+        judge(
+            figure5_uncertainty.EXPERIMENT, sureness((1.0, 0.1, 1.0, 1.0), (0.01, 0.01, 1.0, 1.0))
+        ).word
         == "does not hold"
     )
     assert (
-        judge(uncertainty.ITEM, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))).word
+        judge(
+            figure5_uncertainty.EXPERIMENT, sureness((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0))
+        ).word
         == "does not hold"
     )
 
@@ -102,22 +113,22 @@ def test_uncertainty():
 def test_a_chain_is_kept_and_gone_on_with(monkeypatch, tmp_path):
     train, test = images.digits("synthetic", TINY.problem.num_examples, TINY.problem.num_test)
     chain = TINY.chains[0]._replace(num_warmup=40, target_acceptance=0.8)
-    laboratory = Laboratory(TINY.problem, train, tmp_path)
+    networks = StoredNetworkChains(TINY.problem, train, tmp_path)
     with monkeypatch.context() as stopped:
-        stopped.setattr(networks, "sample", partial(amagold.sample, max_time=1e-6))
-        assert laboratory.run(chain).is_partial
-    whole = laboratory.run(chain)
+        stopped.setattr(network_chains, "sample", partial(amagold.sample, max_time=1e-6))
+        assert networks.run(chain).is_partial
+    whole = networks.run(chain)
     assert not whole.is_partial
-    assert [path.name for path in sorted(laboratory.folder.iterdir())] == [
+    assert [path.name for path in sorted(networks.folder.iterdir())] == [
         f"{chain.name}.zarr",
         "start-repeat0.npz",
     ]
-    again = Laboratory(TINY.problem, train, tmp_path)
-    predicted = averaged(whole, laboratory.target, test.X)
+    again = StoredNetworkChains(TINY.problem, train, tmp_path)
+    predicted = averaged(whole, networks.target, test.X)
     assert np.array_equal(averaged(again.run(chain), again.target, test.X), predicted)
-    other = Laboratory(TINY.problem, train, tmp_path, seed=1)
-    assert other.folder != laboratory.folder
-    assert not np.array_equal(other.start(0)[0]["weights"], laboratory.start(0)[0]["weights"])
+    other = StoredNetworkChains(TINY.problem, train, tmp_path, seed=1)
+    assert other.folder != networks.folder
+    assert not np.array_equal(other.start(0)[0]["weights"], networks.start(0)[0]["weights"])
 
 
 def test_without_digits(monkeypatch, tmp_path):
@@ -126,7 +137,9 @@ def test_without_digits(monkeypatch, tmp_path):
 
     monkeypatch.setattr(images, "mnist", missing)
     with pytest.raises(UnavailableError, match="AMAGOLD_DATA"):
-        bnn.ITEM.compute(bnn.ITEM.settings["quick"], Work(tmp_path, "bnn"))
+        table2_network_error.EXPERIMENT.compute(
+            table2_network_error.EXPERIMENT.settings["quick"], FinishedParts(tmp_path, "bnn")
+        )
 
 
 def test_scores():

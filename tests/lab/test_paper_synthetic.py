@@ -8,14 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from amagold_lab.paper import convergence, dist, double_well, runtime
-from amagold_lab.paper.growing import places, reached
+from amagold_lab.paper import (
+    appendix_runtime,
+    figure1_double_well,
+    figure2_dist1_dist2,
+    figure3_convergence,
+)
+from amagold_lab.paper.experiment import Experiment, impostor, judge
+from amagold_lab.paper.finished_parts import FinishedParts
 from amagold_lab.paper.histograms import Cells, cells_of
-from amagold_lab.paper.item import Item, impostor, judge
+from amagold_lab.paper.kl_over_draws import places, reached
 from amagold_lab.paper.synthetic_chains import cells_for, count_draws, make_sampler
-from amagold_lab.paper.work import Work
 
-ITEMS = [double_well.ITEM, dist.ITEM, convergence.ITEM, runtime.ITEM]
+EXPERIMENTS = [
+    figure1_double_well.EXPERIMENT,
+    figure2_dist1_dist2.EXPERIMENT,
+    figure3_convergence.EXPERIMENT,
+    appendix_runtime.EXPERIMENT,
+]
 
 
 def normal_cells(low: float = -5.0, high: float = 5.0) -> Cells:
@@ -76,7 +86,7 @@ def test_counted_draws_are_all_there() -> None:
     counts, rate = count_draws(
         make_sampler("AMAGOLD", "Dist1", 0.15),
         "Dist1",
-        Work(Path(), "x").key("y"),
+        FinishedParts(Path(), "x").key("y"),
         1,
         400,
         200,
@@ -117,11 +127,11 @@ def ideal(name: str) -> dict[str, Any]:
     if name == "dist":
         exact = {
             problem: {"kl": [0.02, 1e-3, 1e-3, 1e-3], "group_kl": [[0.1] * 5, *3 * [[5e-3] * 5]]}
-            for problem in dist.PROBLEMS
+            for problem in figure2_dist1_dist2.PROBLEMS
         }
         biased = {
             problem: {"kl": [0.02, 0.01, 0.02, 0.05], "group_kl": [[0.1] * 5] * 4}
-            for problem in dist.PROBLEMS
+            for problem in figure2_dist1_dist2.PROBLEMS
         }
         biased = {
             problem: found | {"group_kl": [[value + 4e-3] * 5 for value in found["kl"]]}
@@ -151,20 +161,20 @@ def ideal(name: str) -> dict[str, Any]:
     methods = {
         method: {
             problem: {"kl": curves[method], "seconds_per_draw": seconds[method]}
-            for problem in runtime.PROBLEMS
+            for problem in appendix_runtime.PROBLEMS
         }
         for method in seconds
     }
     return {"iterations": iterations, "methods": methods}
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
-def test_verdict_needs_amagold(item: Item) -> None:
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_verdict_needs_amagold(experiment: Experiment) -> None:
     """The claim holds for ideal numbers, and not when AMAGOLD's are SGHMC's."""
-    numbers = ideal(item.name)
-    verdict = judge(item, numbers)
+    numbers = ideal(experiment.name)
+    verdict = judge(experiment, numbers)
     assert verdict.word == "holds", [check for check in verdict.checks if not check.holds]
-    assert judge(item, impostor(numbers)).word == "does not hold"
+    assert judge(experiment, impostor(numbers)).word == "does not hold"
 
 
 @pytest.mark.slow
@@ -178,7 +188,7 @@ def test_bias_of_sghmc_is_seen_in_real_draws() -> None:
         counts = count_draws(
             make_sampler(method, "double well", 0.25),
             "double well",
-            Work(Path(), "x").key(method),
+            FinishedParts(Path(), "x").key(method),
             20,
             8000,
             1000,

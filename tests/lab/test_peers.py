@@ -8,12 +8,17 @@ from false_alarms import PLANTED, threshold
 
 from amagold.target import Posterior
 from amagold_lab import bench
-from amagold_lab.bench import against_peers, flat, memory
-from amagold_lab.bench.effective import Draws, check_same, effective_draws, largest_difference
-from amagold_lab.bench.flat import Problem
+from amagold_lab.bench import against_peers, benchmark_posteriors, memory
+from amagold_lab.bench.benchmark_posteriors import BenchmarkPosterior
+from amagold_lab.bench.benchmark_table import table_row
+from amagold_lab.bench.benchmarks import BENCHMARKS
+from amagold_lab.bench.effective_sample_size import (
+    TimedDraws,
+    check_draws_agree,
+    effective_draws,
+    largest_difference,
+)
 from amagold_lab.bench.measure import Benchmark, Measurement, NoRatioError
-from amagold_lab.bench.rows import BENCHMARKS
-from amagold_lab.bench.table import table_row
 
 COMPARISONS = 6  # the means and variances of three coordinates
 
@@ -45,33 +50,36 @@ def test_squares_count() -> None:
 
 
 def test_seconds_from_nothing() -> None:
-    draws = Draws(autoregressive(0.5), setup_seconds=7.0, sampling_seconds=2.0)
+    draws = TimedDraws(autoregressive(0.5), setup_seconds=7.0, sampling_seconds=2.0)
     assert draws.seconds_to(draws.num_effective) == pytest.approx(9.0)
     assert draws.seconds_to(0.5 * draws.num_effective) == pytest.approx(8.0)
 
 
 def test_draws_of_another_posterior_are_void() -> None:
-    ours, theirs = Draws(autoregressive(0.5), 1.0, 1.0), Draws(autoregressive(-0.5), 1.0, 1.0)
-    check_same(ours, theirs, "NUTS")
+    ours, theirs = (
+        TimedDraws(autoregressive(0.5), 1.0, 1.0),
+        TimedDraws(autoregressive(-0.5), 1.0, 1.0),
+    )
+    check_draws_agree(ours, theirs, "NUTS")
     with pytest.raises(NoRatioError, match="void: a mean or variance differs from that of NUTS"):
-        check_same(ours, theirs._replace(values=theirs.values + 0.1), "NUTS")
+        check_draws_agree(ours, theirs._replace(values=theirs.values + 0.1), "NUTS")
     with pytest.raises(NoRatioError, match="void: a mean or variance"):
-        check_same(ours._replace(values=1.2 * ours.values), theirs, "NUTS")
+        check_draws_agree(ours._replace(values=1.2 * ours.values), theirs, "NUTS")
     with pytest.raises(NoRatioError, match="effective draws in NUTS, give more --seconds"):
-        check_same(ours, theirs._replace(values=theirs.values[:1, :30]), "NUTS")
+        check_draws_agree(ours, theirs._replace(values=theirs.values[:1, :30]), "NUTS")
 
 
 PROBLEMS = {
-    "logistic": flat.logistic(300, 4),
-    "own likelihood": flat.own_likelihood(300, 4),
-    "softmax": flat.softmax(300, 2, 3),
-    "robust": flat.robust(300, 4),
-    "australian": flat.australian(),
+    "logistic": benchmark_posteriors.logistic(300, 4),
+    "own likelihood": benchmark_posteriors.own_likelihood(300, 4),
+    "softmax": benchmark_posteriors.softmax(300, 2, 3),
+    "robust": benchmark_posteriors.robust(300, 4),
+    "australian": benchmark_posteriors.australian(),
 }
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-def test_both_ways_to_write_a_problem_agree(problem: Problem) -> None:
+def test_both_ways_to_write_a_problem_agree(problem: BenchmarkPosterior) -> None:
     target, data = problem.target(), problem.data()
     generator = np.random.default_rng(0)
     shape = np.shape(target.init)
@@ -88,9 +96,9 @@ def _log_density(target: Posterior, position: np.ndarray) -> float:
 def test_a_table_is_made_once_and_draws_too() -> None:
     made = []
 
-    def make() -> Draws:
+    def make() -> TimedDraws:
         made.append(1)
-        return Draws(np.zeros((1, 1, 1)), 0.0, 0.0)
+        return TimedDraws(np.zeros((1, 1, 1)), 0.0, 0.0)
 
     key = object()
     assert against_peers.once(key, make) is against_peers.once(key, make)
@@ -111,7 +119,7 @@ def test_long_rows_run_by_name_alone(
         )
         for name, is_long in (("quick", False), ("slow", True))
     )
-    monkeypatch.setattr("amagold_lab.bench.rows.BENCHMARKS", rows)
+    monkeypatch.setattr("amagold_lab.bench.benchmarks.BENCHMARKS", rows)
     bench.run()
     assert "by name alone (--only): slow" in capsys.readouterr().out
     assert table_row(rows[1], 1.0)[-1] == "one / other: 4 and 2"
@@ -120,12 +128,16 @@ def test_long_rows_run_by_name_alone(
 def test_nuts_as_it_comes_is_counted_on_a_part_and_timed_on_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values, whole, part = autoregressive(0.5), flat.logistic(1000, 3), flat.logistic(100, 3)
-    worth = Draws(values, 0.0, 1.0).num_effective
+    values, whole, part = (
+        autoregressive(0.5),
+        benchmark_posteriors.logistic(1000, 3),
+        benchmark_posteriors.logistic(100, 3),
+    )
+    worth = TimedDraws(values, 0.0, 1.0).num_effective
     known = {
-        "ours": Draws(values, 7.0, 1.0),
-        ("NUTS", whole.name, 1.0): Draws(values, 0.0, 30.0, sampling_gradients=600),
-        ("NUTS as it comes", part.name): Draws(
+        "ours": TimedDraws(values, 7.0, 1.0),
+        ("NUTS", whole.name, 1.0): TimedDraws(values, 0.0, 30.0, sampling_gradients=600),
+        ("NUTS as it comes", part.name): TimedDraws(
             values, 1.0, 1.0, setup_gradients=20_000, sampling_gradients=5_000
         ),
     }
@@ -145,7 +157,9 @@ def test_peers_that_are_missing_are_reported(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(importlib, "import_module", missing)
     monkeypatch.setattr(
-        against_peers, "_known", {"logistic 1000000 x 20": Draws(autoregressive(0.5), 1.0, 1.0)}
+        against_peers,
+        "_known",
+        {"logistic 1000000 x 20": TimedDraws(autoregressive(0.5), 1.0, 1.0)},
     )
     row = table_row(next(row for row in BENCHMARKS if row.name == "flat-logistic-1e6"), 1.0)
     assert row[3] == "skipped"
@@ -158,7 +172,7 @@ def test_numpyro_nuts_and_hmcecs_agree_with_blackjax() -> None:
     pytest.importorskip("blackjax")
     from amagold_lab.bench import hmcecs, peers
 
-    problem = flat.logistic(400, 3)
+    problem = benchmark_posteriors.logistic(400, 3)
     reference = peers.blackjax_nuts(problem, num_chains=2, num_warmup=200, num_samples=500)
     assert reference.values.shape == (2, 500, 3)
     for draws in (

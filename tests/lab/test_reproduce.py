@@ -1,20 +1,20 @@
-"""The paper's items: verdicts that can fail, parts that are kept, a page that stands alone."""
+"""The paper's experiments: verdicts can fail, parts are kept, the page stands alone."""
 
 import json
 import math
 
 import pytest
-from small_item import ITEM, Settings
+from small_experiment import EXPERIMENT, Settings
 
 from amagold_lab.cli import LABORATORY, main
-from amagold_lab.paper import items
-from amagold_lab.paper.item import Check, impostor, judge
-from amagold_lab.paper.work import Work
+from amagold_lab.paper import experiment_list
+from amagold_lab.paper.experiment import Check, impostor, judge
+from amagold_lab.paper.finished_parts import FinishedParts
 
 
 @pytest.fixture
-def only_the_small_item(monkeypatch):
-    monkeypatch.setattr(items, "MODULES", {"small": "small_item"})
+def only_the_small_experiment(monkeypatch):
+    monkeypatch.setattr(experiment_list, "MODULES", {"small": "small_experiment"})
 
 
 def numbers(amagold, sghmc):
@@ -22,12 +22,12 @@ def numbers(amagold, sghmc):
 
 
 def test_a_verdict_needs_its_checks_and_its_control():
-    assert judge(ITEM, numbers(0.01, 0.5)).word == "holds"
-    assert judge(ITEM, numbers(0.2, 0.5)).word == "does not hold"
-    assert judge(ITEM, numbers(0.01, 0.02)).word == "cannot be told", (
+    assert judge(EXPERIMENT, numbers(0.01, 0.5)).word == "holds"
+    assert judge(EXPERIMENT, numbers(0.2, 0.5)).word == "does not hold"
+    assert judge(EXPERIMENT, numbers(0.01, 0.02)).word == "cannot be told", (
         "the checks would have passed SGHMC too"
     )
-    assert judge(ITEM, numbers(math.nan, 0.5)).word == "does not hold"
+    assert judge(EXPERIMENT, numbers(math.nan, 0.5)).word == "does not hold"
 
 
 def test_the_impostor_leaves_the_numbers_alone():
@@ -50,7 +50,9 @@ def test_a_part_is_computed_once(tmp_path):
         return {"value": value, "pair": (1, 2)}
 
     def part(settings, seed=0, value=1.5):
-        return Work(tmp_path, "item", seed).part("step-0.15", settings, lambda: compute(value))
+        return FinishedParts(tmp_path, "experiment", seed).part(
+            "step-0.15", settings, lambda: compute(value)
+        )
 
     first = part({"num_samples": 3})
     assert part({"num_samples": 3}) == first == {"value": 1.5, "pair": [1, 2]}
@@ -63,25 +65,27 @@ def test_a_part_is_computed_once(tmp_path):
 
 
 def test_a_damaged_part_is_computed_again(tmp_path):
-    work = Work(tmp_path, "item")
-    work.part("a", {}, lambda: {"value": 1})
-    (path,) = (tmp_path / "item").glob("a-*.json")
+    finished = FinishedParts(tmp_path, "experiment")
+    finished.part("a", {}, lambda: {"value": 1})
+    (path,) = (tmp_path / "experiment").glob("a-*.json")
     path.write_text(path.read_text()[:-20])
-    assert work.part("a", {}, lambda: {"value": 2}) == {"value": 2}
+    assert finished.part("a", {}, lambda: {"value": 2}) == {"value": 2}
 
 
 def test_an_interrupted_part_leaves_nothing(tmp_path):
-    work = Work(tmp_path, "item")
+    finished = FinishedParts(tmp_path, "experiment")
     with pytest.raises(KeyboardInterrupt):
-        work.part("a", {}, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert not list((tmp_path / "item").iterdir())
+        finished.part("a", {}, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert not list((tmp_path / "experiment").iterdir())
 
 
 def test_keys_belong_to_names_and_seeds(tmp_path):
-    def words(item, seed, name):
+    def words(experiment, seed, name):
         import jax
 
-        return tuple(jax.random.key_data(Work(tmp_path, item, seed).key(name)).tolist())
+        return tuple(
+            jax.random.key_data(FinishedParts(tmp_path, experiment, seed).key(name)).tolist()
+        )
 
     assert (
         len({words("a", 0, "x"), words("a", 0, "y"), words("b", 0, "x"), words("a", 1, "x")}) == 4
@@ -89,7 +93,7 @@ def test_keys_belong_to_names_and_seeds(tmp_path):
     assert words("a", 0, "x") == words("a", 0, "x")
 
 
-def test_the_command_writes_a_report(tmp_path, only_the_small_item, capsys):
+def test_the_command_writes_a_report(tmp_path, only_the_small_experiment, capsys):
     assert main(["reproduce", "--preset", "quick", "--output", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "The claim holds." in printed
@@ -109,21 +113,22 @@ def test_the_command_writes_a_report(tmp_path, only_the_small_item, capsys):
 
 
 def test_a_claim_that_does_not_hold_shows_in_the_exit_code(
-    tmp_path, only_the_small_item, monkeypatch, capsys
+    tmp_path, only_the_small_experiment, monkeypatch, capsys
 ):
     monkeypatch.setattr(
-        "small_item.ITEM",
-        ITEM._replace(checks=lambda numbers: [Check("something", 2.0, "<=", 1.0)]),
+        "small_experiment.EXPERIMENT",
+        EXPERIMENT._replace(checks=lambda numbers: [Check("something", 2.0, "<=", 1.0)]),
     )
     assert main(["reproduce", "small", "--output", str(tmp_path)]) == 1
     assert "failed: something: 2, should be <= 1" in capsys.readouterr().out
 
 
-def test_an_item_without_its_data_says_so_and_the_others_go_on(
-    tmp_path, only_the_small_item, monkeypatch, capsys
+def test_an_experiment_without_its_data_says_so_and_the_others_go_on(
+    tmp_path, only_the_small_experiment, monkeypatch, capsys
 ):
     monkeypatch.setattr(
-        "small_item.ITEM", ITEM._replace(settings={"quick": Settings(10, is_available=False)})
+        "small_experiment.EXPERIMENT",
+        EXPERIMENT._replace(settings={"quick": Settings(10, is_available=False)}),
     )
     assert main(["reproduce", "--output", str(tmp_path)]) == 0
     assert "not run: the data <cannot> be had; set AMAGOLD_DATA" in capsys.readouterr().out
@@ -135,13 +140,13 @@ def test_unknown_names_are_refused(tmp_path, capsys):
     assert "names must be among double-well, dist" in capsys.readouterr().err
 
 
-def test_the_page_needs_jinja(only_the_small_item, monkeypatch, capsys, tmp_path):
+def test_the_page_needs_jinja(only_the_small_experiment, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main(["reproduce", "small", "--output", str(tmp_path / "out")]) == 2
     assert "pip install 'amagold[paper]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_the_help_names_every_item():
+def test_the_help_names_every_experiment():
     (command,) = (command for command in LABORATORY if command.name == "reproduce")
-    assert all(name in command.options[0].settings["help"] for name in items.MODULES)
+    assert all(name in command.options[0].settings["help"] for name in experiment_list.MODULES)

@@ -11,8 +11,8 @@ from false_alarms import PLANTED, threshold
 import amagold
 from amagold import models
 from amagold.sampling._prepare import prepare
-from amagold.sampling._recipe import load_recipe
 from amagold.sampling._settings import Settings
+from amagold.sampling._stored_recipe import load_recipe
 from amagold.target._transform import reported
 
 GENERATOR = np.random.default_rng(5)

@@ -18,13 +18,13 @@ from amagold.mode._mode_search import find_mode
 from amagold.mode._spectrum import Spectrum, grouped
 from amagold.models import double_well, logistic
 from amagold.planning._best_acceptance import best_acceptance
-from amagold.planning._candidates import best_of, every_candidate
-from amagold.planning._costs import Costs, costs_of
+from amagold.planning._candidate_search import best_of, every_candidate
+from amagold.planning._costs import TransitionCosts, costs_of
 from amagold.planning._discretisation import acceptance_from, discretisation_variance, variance_from
 from amagold.planning._gradient_noise import measure_noise, noise_variance
 from amagold.planning._leapfrog_option import FRICTION_SHARE, proposal_correlation
 from amagold.planning._plan import Plan, make_plan
-from amagold.planning._setting import Setting
+from amagold.planning._plan_inputs import PlanInputs
 from amagold.planning._starts import disperse
 
 
@@ -226,12 +226,12 @@ def choose(eigenvalues, noise_share, operations, num_examples=10_000):
     an example's operations.
     """
     spectrum = Spectrum(np.asarray(eigenvalues, float), np.ones(len(eigenvalues)))
-    costs = Costs(operations, num_examples, len(eigenvalues), row_values=10)
+    costs = TransitionCosts(operations, num_examples, len(eigenvalues), row_values=10)
     # in a model that fits, one example's gradient has N times the curvature as its variance
-    setting = Setting(
+    inputs = PlanInputs(
         "diagonal", spectrum, noise_share * num_examples * spectrum.eigenvalues, costs
     )
-    return best_of(list(every_candidate(setting)))
+    return best_of(list(every_candidate(inputs)))
 
 
 def test_each_kind_has_its_problem():

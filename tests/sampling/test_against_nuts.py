@@ -17,7 +17,7 @@ from amagold.mode._mode_search import find_mode
 from amagold.runner import run_chains
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
-from amagold_lab.bench.effective import differences, effective_draws
+from amagold_lab.bench.effective_sample_size import differences, effective_draws
 
 pytest.importorskip("numpyro")
 from real_tables import nuts, posterior

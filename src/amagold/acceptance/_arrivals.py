@@ -36,7 +36,7 @@ class Place(Protocol):
 class Arrivals(NamedTuple):
     """A block of a Poisson process of rate one, and which examples arrive."""
 
-    gaps: jax.Array
+    waiting_times: jax.Array
     slots: jax.Array
     uniforms: jax.Array
     keeps: jax.Array
@@ -76,11 +76,14 @@ def count_arrivals(
         bits = jax.random.bits(
             jax.random.fold_in(key, count.num_blocks), (4, block_size), jnp.uint32
         )
-        gaps, slots, uniforms, keeps = bits
+        waiting_times, slots, uniforms, keeps = bits
         return look(
             count,
             Arrivals(
-                -jnp.log1p(-unit(gaps)), scaled(slots, table.size), unit(uniforms), unit(keeps)
+                -jnp.log1p(-unit(waiting_times)),
+                scaled(slots, table.size),
+                unit(uniforms),
+                unit(keeps),
             ),
         )
 

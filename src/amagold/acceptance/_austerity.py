@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.acceptance._differences import checked_order, differences_of
-from amagold.acceptance._growing_sample import Seen, check_schedule, schedule
+from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
 from amagold.mode._reference import Reference

@@ -23,14 +23,14 @@ import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._differences import Differences, checked_order, differences_of
-from amagold.acceptance._growing_sample import (
+from amagold.acceptance._logistic_correction import correction
+from amagold.acceptance._sequential_sampling import (
     Schedule,
     Seen,
     check_schedule,
-    look_at_more,
+    sample_until_settled,
     schedule,
 )
-from amagold.acceptance._logistic_correction import correction
 from amagold.acceptance._sequential_test import (
     SequentialMemory,
     as_posterior,
@@ -89,7 +89,7 @@ class BarkerTest(Acceptance):
 
         is_inside = target.is_inside(proposed)
         starts = is_inside & jnp.isfinite(known)
-        seen = look_at_more(
+        seen = sample_until_settled(
             posterior,
             self.differences,
             memory.position,

@@ -23,8 +23,8 @@ import numpy as np
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._differences import Differences, checked_order, differences_of
-from amagold.acceptance._growing_sample import Seen, check_schedule, schedule
 from amagold.acceptance._predictor_norms import norms_and_scales
+from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
 from amagold.mode._derivatives import whole_hessian

@@ -51,7 +51,7 @@ from amagold.acceptance._arrivals import (
     count_arrivals,
     draw_test,
 )
-from amagold.acceptance._firefly_gaps import gaps_of
+from amagold.acceptance._firefly_bounds import gaps_of
 from amagold.core import trees
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
@@ -130,7 +130,7 @@ class FireflyTest(Acceptance):
         count: Count,
         arrivals: Arrivals,
     ) -> Count:
-        times = count.time + jnp.cumsum(arrivals.gaps)
+        times = count.time + jnp.cumsum(arrivals.waiting_times)
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
         rows = target.examples.rows(examples)

@@ -11,7 +11,7 @@ import numpy as np
 from amagold.acceptance._alias_table import alias_table
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._firefly import FireflyTest
-from amagold.acceptance._firefly_gaps import curvatures
+from amagold.acceptance._firefly_bounds import curvatures
 from amagold.acceptance._predictor_norms import slopes as slopes_of
 from amagold.core import checks, trees
 from amagold.data import Chunk

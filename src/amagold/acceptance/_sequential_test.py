@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._differences import Differences
 from amagold.acceptance._full_test import HOPELESS
-from amagold.acceptance._growing_sample import Schedule, Seen, look_at_more
+from amagold.acceptance._sequential_sampling import Schedule, Seen, sample_until_settled
 from amagold.core import trees
 from amagold.target import Posterior, Target, with_data
 
@@ -32,7 +32,7 @@ class SequentialMemory(NamedTuple):
     known: jax.Array  # K = -log prior + T
 
 
-class Rule(Protocol):
+class StoppingRule(Protocol):
     """When an early end is safe enough."""
 
     def prepare(self, position: trees.PyTree, proposed: trees.PyTree) -> Any:
@@ -58,7 +58,7 @@ class SequentialTest(Acceptance):
     label: str
     differences: Differences
     looks: Schedule
-    rule: Rule
+    rule: StoppingRule
 
     def draw(self, key: jax.Array) -> Any:
         """The uniform of the test, and a key for the order in which examples are looked at."""
@@ -89,7 +89,7 @@ class SequentialTest(Acceptance):
 
         is_inside = target.is_inside(proposed)
         starts = is_inside & jnp.isfinite(known)
-        seen = look_at_more(
+        seen = sample_until_settled(
             posterior,
             self.differences,
             memory.position,

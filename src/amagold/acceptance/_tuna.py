@@ -137,7 +137,7 @@ class TunaTest(Acceptance):
         count: Count,
         arrivals: Arrivals,
     ) -> Count:
-        times = count.time + jnp.cumsum(arrivals.gaps)
+        times = count.time + jnp.cumsum(arrivals.waiting_times)
         counts = times < rate
         examples = self.table.pick(arrivals.slots, arrivals.uniforms)
         rows = target.examples.rows(examples)

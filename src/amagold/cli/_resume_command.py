@@ -20,8 +20,8 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
     """
     from amagold.core.devices import use_all_cores
     from amagold.sampling._description import open_store
-    from amagold.sampling._recipe import load_recipe
     from amagold.sampling._resume import resume
+    from amagold.sampling._stored_recipe import load_recipe
 
     use_all_cores()
     store, _ = open_store(path, read_only=True)

@@ -18,7 +18,7 @@ BLOCK_SIZE = 64
 ROW = 16
 
 
-class Draw(Protocol):
+class DrawFunction(Protocol):
     """`draw(key, position, shape)`: random numbers for one step, with `shape` as leading axes;
     reads only the position's form.
     """
@@ -44,7 +44,7 @@ def normal_like(
 
 
 def draw_all(
-    draws: dict[str, tuple[Draw | None, int | None]],
+    draws: dict[str, tuple[DrawFunction | None, int | None]],
     key: jax.Array,
     position: trees.PyTree,
     late: bool,
@@ -87,7 +87,7 @@ def draw_all(
     return drawn
 
 
-def resolve(draw: Draw | None, noise: Any, position: trees.PyTree) -> Any:
+def resolve(draw: DrawFunction | None, noise: Any, position: trees.PyTree) -> Any:
     """One step's noise, made now if it was left for late."""
     return draw(noise.key, position, ()) if draw is not None and isinstance(noise, Late) else noise
 

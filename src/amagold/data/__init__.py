@@ -5,7 +5,7 @@ classes with the same few members.
 """
 
 from amagold.data._checked_arrays import checked_data
-from amagold.data._chunk import Chunk
+from amagold.data._example_chunk import Chunk
 from amagold.data._in_memory import InMemory
 from amagold.data._no_data import NoData
 from amagold.data._protocol import Data

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from amagold.core import trees
-from amagold.data._chunk import Chunk
+from amagold.data._example_chunk import Chunk
 
 Carry = TypeVar("Carry")
 Held = TypeVar("Held")

@@ -7,7 +7,7 @@ import jax
 from jax.typing import ArrayLike
 
 from amagold.core import trees
-from amagold.data._chunk import Chunk
+from amagold.data._example_chunk import Chunk
 
 Carry = TypeVar("Carry")
 

@@ -2,7 +2,7 @@
 
 from amagold.diagnose._convergence import maximum_r_hat, minimum_ess
 from amagold.diagnose._convergence_bound import ConvergenceBound, convergence_bound
-from amagold.diagnose._cost import Cost, effective_cost
+from amagold.diagnose._effective_cost import Cost, effective_cost
 from amagold.diagnose._exactness import Quantity, Report, check
 from amagold.diagnose._gradient_variance import gradient_variance
 from amagold.diagnose._stein import kernel_stein_discrepancy

@@ -10,7 +10,7 @@ import numpy as np
 from amagold.acceptance import FullTest
 from amagold.core import checks, trees
 from amagold.diagnose._reference_draws import ReferenceDraws, all_at, run_reference
-from amagold.diagnose._test_functions import Ruler, look_at, measure, names
+from amagold.diagnose._test_functions import Standardisation, measure, names, remember_total
 from amagold.gradients import Minibatch
 from amagold.runner import run_chunks, start_chains
 from amagold.samplers import Sampler
@@ -229,7 +229,7 @@ def _run_sampler(
     total, balance, accepted, not_finite = 0.0, np.zeros(num_chains), 0.0, 0
     for latest, kept in run_chunks(sampler, run_key, states, num_transitions):
         states = latest
-        values, bad = _sum_up(target, like, reference.ruler, kept.position)
+        values, bad = _sum_up(target, like, reference.standardisation, kept.position)
         total = total + np.asarray(values, np.float64)
         not_finite += int(bad)
         accepted += float(jnp.sum(kept.info.acceptance_rate))
@@ -247,7 +247,7 @@ def _run_sampler(
 
 @jax.jit
 def _sum_up(
-    target: Target, like: trees.PyTree, ruler: Ruler, positions: trees.PyTree
+    target: Target, like: trees.PyTree, standardisation: Standardisation, positions: trees.PyTree
 ) -> tuple[jax.Array, jax.Array]:
     """Every quantity summed over draws, for positions with axes (draw, chain, ...); and how many
     numbers are not finite.
@@ -258,7 +258,7 @@ def _sum_up(
     )
     at_once = max(1, EXAMPLES_AT_ONCE // max(1, target.num_examples))
     values = jax.lax.map(
-        lambda one: measure(target, ruler, one, look_at(target, like, one)),
+        lambda one: measure(target, standardisation, one, remember_total(target, like, one)),
         flat,
         batch_size=min(at_once, len(flat)),
     )
@@ -337,7 +337,9 @@ def _correlation(reference: ReferenceDraws, run: CheckedRun) -> float:
     """Of start and end over chains, for the coordinate with the largest: 1 - E(z' - z)^2 / 2 in
     units of the posterior.
     """
-    moved = np.asarray((run.last - reference.positions) / reference.ruler.scale, np.float64)
+    moved = np.asarray(
+        (run.last - reference.positions) / reference.standardisation.scale, np.float64
+    )
     return float(np.max(1.0 - 0.5 * np.nan_to_num(moved**2, nan=2.0, posinf=2.0).mean(axis=0)))
 
 

@@ -16,7 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
-from amagold.diagnose._test_functions import Ruler, first_ruler, look_at, measure
+from amagold.diagnose._test_functions import (
+    Standardisation,
+    measure,
+    remember_total,
+    unit_standardisation,
+)
 from amagold.energy._remembered_energy import Memory, log_density_difference
 from amagold.gradients._full_gradient import energy_gradient
 from amagold.target import Target
@@ -42,7 +47,7 @@ class ReferenceDraws(NamedTuple):
     """Chains that have settled, as far as their two halves can tell."""
 
     positions: jax.Array  # (chain, coordinate), at the end
-    ruler: Ruler
+    standardisation: Standardisation
     early: np.ndarray  # (chain, quantity): averages over the first half of what follows the burn-in
     late: np.ndarray  # the same over the second half
     # (chain, quantity): last minus first of that time, where a slow drift shows most
@@ -57,7 +62,7 @@ def run_reference(
     in two halves.
     """
     num_chains = len(flat)
-    ruler = jax.jit(first_ruler)(target, position)
+    standardisation = jax.jit(unit_standardisation)(target, position)
     spread = jnp.std(flat, axis=0)
     settings = ReferenceSettings(1.0, jnp.where(spread > 0.0, spread, 1.0))
     at_once = max(1, min(num_chains, EXAMPLES_AT_ONCE // max(1, target.num_examples)))
@@ -65,8 +70,8 @@ def run_reference(
     in_round = max(TRIAL, num_transitions // NUM_ROUNDS)
     for number in range(NUM_ROUNDS):
         key, trial_key, round_key = jax.random.split(key, 3)
-        settings = _choose_step_size(run, settings, ruler, flat, trial_key)
-        flat, _, _ = run(settings, ruler, flat, round_key, num_transitions=in_round)
+        settings = _choose_step_size(run, settings, standardisation, flat, trial_key)
+        flat, _, _ = run(settings, standardisation, flat, round_key, num_transitions=in_round)
         spread = jnp.std(flat, axis=0)
         # a coordinate on which no chain has moved yet keeps its scale; once the scale is known, the
         # step size is about one
@@ -74,16 +79,18 @@ def run_reference(
             settings.step_size if number else 1.0, jnp.where(spread > 0.0, spread, settings.scale)
         )
     key, trial_key, first_key, second_key = jax.random.split(key, 4)
-    settings = _choose_step_size(run, settings, ruler, flat, trial_key)
-    ruler = _new_ruler(target, position, ruler, flat, at_once)
+    settings = _choose_step_size(run, settings, standardisation, flat, trial_key)
+    standardisation = _standardisation_of(target, position, standardisation, flat, at_once)
     half = max(1, num_transitions // 2)
-    first = _measure_all(target, position, ruler, flat, at_once)
-    flat, early, _ = run(settings, ruler, flat, first_key, num_transitions=half)
-    flat, late, acceptance = run(settings, ruler, flat, second_key, num_transitions=half)
-    drift = np.asarray(_measure_all(target, position, ruler, flat, at_once) - first, np.float64)
+    first = _measure_all(target, position, standardisation, flat, at_once)
+    flat, early, _ = run(settings, standardisation, flat, first_key, num_transitions=half)
+    flat, late, acceptance = run(settings, standardisation, flat, second_key, num_transitions=half)
+    drift = np.asarray(
+        _measure_all(target, position, standardisation, flat, at_once) - first, np.float64
+    )
     return ReferenceDraws(
         flat,
-        ruler,
+        standardisation,
         np.asarray(early, np.float64),
         np.asarray(late, np.float64),
         drift,
@@ -99,7 +106,7 @@ def all_at(position: trees.PyTree, num_chains: int) -> jax.Array:
 def _choose_step_size(
     run: Callable[..., tuple],
     settings: ReferenceSettings,
-    ruler: Ruler,
+    standardisation: Standardisation,
     flat: jax.Array,
     key: jax.Array,
 ) -> ReferenceSettings:
@@ -108,7 +115,7 @@ def _choose_step_size(
     direction = 0
     for number in range(60):
         _, _, acceptance = run(
-            settings, ruler, flat, jax.random.fold_in(key, number), num_transitions=TRIAL
+            settings, standardisation, flat, jax.random.fold_in(key, number), num_transitions=TRIAL
         )
         found = float(jnp.mean(acceptance))
         wanted = -1 if found < low else 1 if found > high else 0
@@ -123,15 +130,19 @@ def _choose_step_size(
     return settings
 
 
-def _new_ruler(
-    target: Target, position: trees.PyTree, ruler: Ruler, flat: jax.Array, at_once: int
-) -> Ruler:
+def _standardisation_of(
+    target: Target,
+    position: trees.PyTree,
+    standardisation: Standardisation,
+    flat: jax.Array,
+    at_once: int,
+) -> Standardisation:
     """Measure quantities from where the chains are now."""
-    energies = np.asarray(_energies(target, position, ruler, flat, at_once), np.float64)
+    energies = np.asarray(_energies(target, position, standardisation, flat, at_once), np.float64)
     spread = np.asarray(jnp.std(flat, axis=0))
     energy_scale = float(energies.std())
-    return Ruler(
-        origin=ruler.origin,
+    return Standardisation(
+        origin=standardisation.origin,
         centre=jnp.mean(flat, axis=0),
         scale=jnp.asarray(np.where(spread > 0.0, spread, 1.0), flat.dtype),
         energy_centre=jnp.float32(energies.mean()),
@@ -141,19 +152,29 @@ def _new_ruler(
 
 @partial(jax.jit, static_argnames=("at_once",))
 def _energies(
-    target: Target, like: trees.PyTree, ruler: Ruler, flat: jax.Array, at_once: int
+    target: Target,
+    like: trees.PyTree,
+    standardisation: Standardisation,
+    flat: jax.Array,
+    at_once: int,
 ) -> jax.Array:
     return jax.lax.map(
-        lambda one: ruler.energy(target, look_at(target, like, one)), flat, batch_size=at_once
+        lambda one: standardisation.energy(target, remember_total(target, like, one)),
+        flat,
+        batch_size=at_once,
     )
 
 
 @partial(jax.jit, static_argnames=("at_once",))
 def _measure_all(
-    target: Target, like: trees.PyTree, ruler: Ruler, flat: jax.Array, at_once: int
+    target: Target,
+    like: trees.PyTree,
+    standardisation: Standardisation,
+    flat: jax.Array,
+    at_once: int,
 ) -> jax.Array:
     return jax.lax.map(
-        lambda one: measure(target, ruler, one, look_at(target, like, one)),
+        lambda one: measure(target, standardisation, one, remember_total(target, like, one)),
         flat,
         batch_size=at_once,
     )
@@ -164,7 +185,7 @@ def _run(
     target: Target,
     like: trees.PyTree,
     settings: ReferenceSettings,
-    ruler: Ruler,
+    standardisation: Standardisation,
     flat: jax.Array,
     key: jax.Array,
     *,
@@ -185,10 +206,15 @@ def _run(
             flat, memory, acceptance = _transition(
                 target, like, settings, jax.random.fold_in(key, number), flat, memory
             )
-            return flat, memory, total + measure(target, ruler, flat, memory), accepted + acceptance
+            return (
+                flat,
+                memory,
+                total + measure(target, standardisation, flat, memory),
+                accepted + acceptance,
+            )
 
-        memory = look_at(target, like, chain)
-        nothing = jnp.zeros_like(measure(target, ruler, chain, memory))
+        memory = remember_total(target, like, chain)
+        nothing = jnp.zeros_like(measure(target, standardisation, chain, memory))
         chain, _, total, accepted = jax.lax.fori_loop(
             0, num_transitions, body, (chain, memory, nothing, jnp.float32(0.0))
         )
@@ -230,7 +256,7 @@ def _transition(
         return at, momentum + 0.5 * step * push, push
 
     end, last, _ = jax.lax.fori_loop(0, num_steps, leapfrog, (flat, momentum, force(flat)))
-    reached = look_at(target, like, end)
+    reached = remember_total(target, like, end)
     # log a = H - H*
     log_ratio = log_density_difference(target, reached, memory) + 0.5 * (
         jnp.sum(momentum**2) - jnp.sum(last**2)

@@ -16,7 +16,7 @@ from amagold.target import Target
 MOST = 6.0
 
 
-class Ruler(NamedTuple):
+class Standardisation(NamedTuple):
     """Units: coordinates and energy are measured in standard deviations from a centre, both fixed
     beforehand.
     """
@@ -32,18 +32,18 @@ class Ruler(NamedTuple):
         return log_density_difference(target, self.origin, memory)
 
 
-def look_at(target: Target, like: trees.PyTree, flat: jax.Array) -> Memory:
+def remember_total(target: Target, like: trees.PyTree, flat: jax.Array) -> Memory:
     """The target at a flattened position, as one precise total: many chains cannot each remember
     every example.
     """
     return remember(target, trees.unflatten_like(flat, like), "total")
 
 
-def first_ruler(target: Target, like: trees.PyTree) -> Ruler:
-    """A ruler before anything is known."""
+def unit_standardisation(target: Target, like: trees.PyTree) -> Standardisation:
+    """One that changes nothing, before anything is known."""
     flat = trees.flatten(like)
-    return Ruler(
-        look_at(target, like, flat),
+    return Standardisation(
+        remember_total(target, like, flat),
         jnp.zeros_like(flat),
         jnp.ones_like(flat),
         jnp.float32(0.0),
@@ -51,10 +51,15 @@ def first_ruler(target: Target, like: trees.PyTree) -> Ruler:
     )
 
 
-def measure(target: Target, ruler: Ruler, flat: jax.Array, memory: Memory) -> jax.Array:
+def measure(
+    target: Target, standardisation: Standardisation, flat: jax.Array, memory: Memory
+) -> jax.Array:
     """Every quantity at one position: z and z^2 for each coordinate, and the energy."""
-    z = _limited((flat - ruler.centre) / ruler.scale)
-    energy = _limited((ruler.energy(target, memory) - ruler.energy_centre) / ruler.energy_scale)
+    z = _limited((flat - standardisation.centre) / standardisation.scale)
+    energy = _limited(
+        (standardisation.energy(target, memory) - standardisation.energy_centre)
+        / standardisation.energy_scale
+    )
     return jnp.concatenate([z, z**2, energy[None].astype(z.dtype)])
 
 

@@ -6,7 +6,7 @@ import jax
 
 from amagold.batches import BatchPlan
 from amagold.core import trees
-from amagold.core.randomness import Draw
+from amagold.core.randomness import DrawFunction
 from amagold.mode._reference import Reference
 from amagold.target import Target
 
@@ -50,7 +50,7 @@ class GradientEstimator(Protocol):
     # what most estimators have no need to say: theirs are these
 
     @property
-    def draw_noise(self) -> Draw | None:
+    def draw_noise(self) -> DrawFunction | None:
         """How one step's own noise is drawn; None where there is none."""
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from amagold.core import checks, trees
-from amagold.core.randomness import Draw, normal_like
+from amagold.core.randomness import DrawFunction, normal_like
 from amagold.gradients._full_gradient import Full, energy_gradient
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Target
@@ -27,7 +27,7 @@ class Noisy(GradientEstimator):
         pass
 
     @property
-    def draw_noise(self) -> Draw:
+    def draw_noise(self) -> DrawFunction:
         return normal_like
 
     def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:

@@ -153,11 +153,11 @@ def descend(
             num_saddles += 1
             if num_saddles > 3:
                 break
-            sides = [
+            neighbours = [
                 point_at(target, moved(here.position, sign * curved.downhill()), weight)
                 for sign in (1.0, -1.0)
             ]
-            here = min(sides, key=lambda side: side.energy if side.is_finite else np.inf)
+            here = min(neighbours, key=lambda one: one.energy if one.is_finite else np.inf)
             continue
         if longest is not None and not curved.is_clearly_upwards:
             step = step * min(

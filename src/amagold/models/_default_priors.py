@@ -51,13 +51,13 @@ def of_numbers(outcomes: Location) -> Widths:
 
 def log_odds(share: float, num_examples: int) -> float:
     """The logit of the share of ones, half an observation away from none and from all."""
-    share = _inside(share, num_examples)
+    share = away_from_ends(share, num_examples)
     return math.log(share) - math.log1p(-share)
 
 
 def normal_quantile(share: float, num_examples: int) -> float:
     """The probit of the share of ones, likewise."""
-    return NormalDist().inv_cdf(_inside(share, num_examples))
+    return NormalDist().inv_cdf(away_from_ends(share, num_examples))
 
 
 def log_rate(mean: float, num_examples: int) -> float:
@@ -80,7 +80,8 @@ def median_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
     )
 
 
-def _inside(share: float, num_examples: int) -> float:
+def away_from_ends(share: float, num_examples: int) -> float:
+    """By half an observation at least, so that its link is finite."""
     least = 0.5 / num_examples
     return min(max(share, least), 1.0 - least)
 

@@ -12,7 +12,7 @@ from amagold.models._default_priors import log_odds, of_link
 from amagold.models._design import design_of
 from amagold.models._log_sigmoid import log_sigmoid
 from amagold.models._outcomes import two_classes
-from amagold.models._regression import Predictor, regression
+from amagold.models._regression import Predictor, family, regression
 from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
@@ -34,6 +34,7 @@ def lower_curvature(z: jax.Array, example: LogisticExample) -> jax.Array:
     )
 
 
+@family("logistic", LogisticExample)
 @dataclass(frozen=True)
 class Logistic:
     """log p(y | z) = -log(1 + exp(-y z)), with y = -1 or 1."""

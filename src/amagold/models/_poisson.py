@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from amagold.models._default_priors import log_rate, of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import counts
-from amagold.models._regression import Predictor, regression
+from amagold.models._regression import Predictor, family, regression
 from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
@@ -42,6 +42,7 @@ def _expm1_slope(
     return expm1(*primals), jnp.exp(*primals) * tangents[0]
 
 
+@family("poisson", CountExample)
 @dataclass(frozen=True)
 class Poisson:
     """log p(y | z) = y z - exp(z), less its largest value y log y - y: large counts would lose the

@@ -13,11 +13,12 @@ from amagold.models._design import design_of
 from amagold.models._logistic import LogisticExample
 from amagold.models._normal_tail import log_normal_cdf
 from amagold.models._outcomes import two_classes
-from amagold.models._regression import Predictor, regression
+from amagold.models._regression import Predictor, family, regression
 from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
 
+@family("probit", LogisticExample)
 @dataclass(frozen=True)
 class Probit:
     """log p(y | z) = log Phi(y z), with y = -1 or 1."""

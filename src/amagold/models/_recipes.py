@@ -11,23 +11,12 @@ import numpy as np
 from amagold.data import Data
 from amagold.models import _residuals as residuals
 from amagold.models._double_well import double_well, log_density as double_well_log_density
-from amagold.models._logistic import Logistic, LogisticExample
-from amagold.models._poisson import CountExample, Poisson
 from amagold.models._priors import CoefficientPrior, NoisePrior
-from amagold.models._probit import Probit
-from amagold.models._regression import Likelihood, Predictor, regression
+from amagold.models._regression import FAMILIES, Likelihood, Predictor, regression
 from amagold.models._scale import UserScale
-from amagold.models._softmax import Softmax, SoftmaxExample
 from amagold.target import Density, Posterior, Target
 
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
-OUTCOMES = {"logistic": Logistic, "probit": Probit, "softmax": Softmax, "poisson": Poisson}
-EXAMPLES = {
-    "logistic": LogisticExample,
-    "probit": LogisticExample,
-    "softmax": SoftmaxExample,
-    "poisson": CountExample,
-}
 SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
 DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
 
@@ -59,7 +48,7 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     name = settings.get("model")
     if name == "double_well":
         return double_well()
-    if name not in OUTCOMES and name not in SHAPES:
+    if name not in FAMILIES and name not in SHAPES:
         raise ValueError(
             f"the run's model must be one of this library's, got {name!r}; name your own with "
             "--target"
@@ -72,9 +61,11 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     prior = CoefficientPrior(
         **{"offsets": None, **_of(PRIOR, arrays)}, words=str(settings["prior"])
     )  # pyright: ignore
+    of_outcome = settings.get("outcome", {})
+    num_classes = of_outcome.get("num_classes")
     of_transform = _of(TRANSFORM, arrays)
     transform = (
-        UserScale(**{"centers": None, **of_transform}, is_matrix=name == "softmax")
+        UserScale(**{"centers": None, **of_transform}, is_matrix=num_classes is not None)
         if of_transform
         else None
     )  # pyright: ignore
@@ -85,9 +76,9 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         return residuals.noisy_regression(
             SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"]
         )
-    outcome = OUTCOMES[name](**settings.get("outcome", {}))
-    num_classes = settings.get("outcome", {}).get("num_classes")
-    return regression(outcome, EXAMPLES[name](**_of(DATA, arrays)), prior, transform, num_classes)
+    outcome, example = FAMILIES[name]
+    data = example(**_of(DATA, arrays))
+    return regression(outcome(**of_outcome), data, prior, transform, num_classes)
 
 
 def _settings(target: Posterior) -> dict[str, Any] | None:
@@ -108,7 +99,8 @@ def _settings(target: Posterior) -> dict[str, Any] | None:
         return None
     if not isinstance(target.transform, UserScale | None):
         return None
-    is_usual = likelihood.predictor == Predictor(is_contrast=settings["model"] == "softmax")
+    is_contrast = "num_classes" in settings.get("outcome", {})
+    is_usual = likelihood.predictor == Predictor(is_contrast=is_contrast)
     return settings | {"prior": prior.words} if is_usual else None
 
 
@@ -122,7 +114,7 @@ def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:
 
 
 def _of_outcome(outcome: Any) -> dict[str, Any] | None:
-    name = _name(OUTCOMES, outcome)
+    name = _name({name: family.outcome for name, family in FAMILIES.items()}, outcome)
     if name is None:
         return None
     fields = dataclasses.asdict(outcome)

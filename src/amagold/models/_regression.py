@@ -1,7 +1,8 @@
 """What regressions share: a linear predictor, an outcome that depends on it, and a normal prior."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,29 @@ class Outcome(Protocol):
     def __call__(self, z: jax.Array, example: Any) -> jax.Array: ...
 
     def bounds(self, predictor: Any) -> LinearBounds: ...
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=type[Outcome])
+
+
+class Family(NamedTuple):
+    """What a stored run needs to build its model again."""
+
+    outcome: type[Outcome]
+    example: type[Any]  # a NamedTuple with `predictors`
+
+
+FAMILIES: dict[str, Family] = {}
+
+
+def family(name: str, example: type[Any]) -> Callable[[AnyOutcome], AnyOutcome]:
+    """Decorates the outcome of the model `name`, whose data are such examples."""
+
+    def remember(outcome: AnyOutcome) -> AnyOutcome:
+        FAMILIES[name] = Family(outcome, example)
+        return outcome
+
+    return remember
 
 
 @dataclass(frozen=True)

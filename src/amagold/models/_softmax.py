@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from amagold.models._default_priors import of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import classes
-from amagold.models._regression import Predictor, regression
+from amagold.models._regression import Predictor, family, regression
 from amagold.models._table import sheet_of
 from amagold.target import LinearBounds, Posterior
 
@@ -23,6 +23,7 @@ class SoftmaxExample(NamedTuple):
     label: jax.Array
 
 
+@family("softmax", SoftmaxExample)
 @dataclass(frozen=True)
 class Softmax:
     """log p(y | z) = z_y - log sum_k exp(z_k)."""

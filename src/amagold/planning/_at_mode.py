@@ -23,7 +23,7 @@ class AtMode(NamedTuple):
     position: trees.PyTree = None
 
 
-def look_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
+def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     """The reference at the mode and the exact test about it, where the posterior has a mode that it
     is concentrated around.
 

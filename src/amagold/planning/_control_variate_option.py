@@ -10,7 +10,7 @@ from amagold.planning._costs import DIFFERENCE, MATRIX_OPERATIONS
 from amagold.planning._full_gradient_option import FULL_BATCH_ACCEPTANCE
 from amagold.planning._lengths import TURNS, trajectory_lengths
 from amagold.planning._option import GradientOption
-from amagold.planning._setting import Batching, Setting, Trial
+from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 
 BATCH_SIZES = (2, 8, 32, 128, 512)
 LONGEST = 16  # steps
@@ -21,22 +21,22 @@ class ControlVariateOption(GradientOption):
     name = "control variate"
     tests = ("full", "tuna")
 
-    def trials(self, setting: Setting, fewest_steps: int) -> Iterator[Trial]:
-        for order in setting.controlled:
+    def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
+        for order in inputs.controlled:
             for batch_size in BATCH_SIZES:
                 for num_steps in (each for each in trajectory_lengths() if each <= LONGEST):
-                    if batch_size < setting.costs.num_examples // 2:
+                    if batch_size < inputs.costs.num_examples // 2:
                         turns = ("rotation",) if num_steps in TURNS else ()
                         batching = Batching("iid", batch_size, order)
                         yield Trial(num_steps, batching, ("leapfrog", *turns))
 
-    def cost(self, setting: Setting, trial: Trial) -> float:
+    def cost(self, inputs: PlanInputs, trial: Trial) -> float:
         assert trial.batching is not None
-        costs = setting.costs
+        costs = inputs.costs
         square = MATRIX_OPERATIONS * costs.num_parameters**2 / costs.operations
         matrix = square if trial.batching.order == 2 else 0.0
         per_example = DIFFERENCE + costs.fetch
-        step = per_example * trial.batching.size + costs.step(setting.mass) + matrix
+        step = per_example * trial.batching.size + costs.step(inputs.mass) + matrix
         return trial.num_steps * step
 
     def lowest_acceptance(self, batching: Batching | None, share: float) -> float:

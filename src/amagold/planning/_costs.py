@@ -90,7 +90,7 @@ def _is_program(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Costs:
+class TransitionCosts:
     """The costs of one problem's transitions.
 
     Args:
@@ -118,7 +118,9 @@ class Costs:
         return (GATHER_OPERATIONS + GATHER_VALUE_OPERATIONS * self.row_values) / self.operations
 
 
-def costs_of(target: Target, position: trees.PyTree) -> Costs:
+def costs_of(target: Target, position: trees.PyTree) -> TransitionCosts:
     """The costs of a target's transitions."""
     operations, row_values = operations_per_example(target, position), trees.size(target.example)
-    return Costs(operations, max(1, target.num_examples), trees.size(position), row_values)
+    return TransitionCosts(
+        operations, max(1, target.num_examples), trees.size(position), row_values
+    )

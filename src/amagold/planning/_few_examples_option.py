@@ -6,23 +6,23 @@ from amagold.acceptance import Acceptance, UnboundTest, tuna
 from amagold.planning._at_mode import AtMode
 from amagold.planning._costs import DIFFERENCE, LOOP_OPERATIONS, REMAINDER_OPERATIONS
 from amagold.planning._option import TestOption, examples
-from amagold.planning._setting import Batching, Setting
+from amagold.planning._plan_inputs import Batching, PlanInputs
 from amagold.target import Target
 
 
 class FewExamplesOption(TestOption):
     name = "tuna"
 
-    def is_open(self, setting: Setting) -> bool:
-        return setting.few is not None
+    def is_open(self, inputs: PlanInputs) -> bool:
+        return inputs.few is not None
 
-    def variance(self, setting: Setting) -> float:
-        assert setting.few is not None
-        return setting.few.variance
+    def variance(self, inputs: PlanInputs) -> float:
+        assert inputs.few is not None
+        return inputs.few.variance
 
-    def cost(self, setting: Setting, batching: Batching | None) -> tuple[float, float]:
-        assert setting.few is not None
-        costs, number = setting.costs, setting.few.examples
+    def cost(self, inputs: PlanInputs, batching: Batching | None) -> tuple[float, float]:
+        assert inputs.few is not None
+        costs, number = inputs.costs, inputs.few.examples
         fetch = costs.fetch * costs.operations + REMAINDER_OPERATIONS
         operations = (LOOP_OPERATIONS + fetch * number) / costs.operations
         return operations + DIFFERENCE * number, number

@@ -7,7 +7,7 @@ from amagold.planning._at_mode import AtMode
 from amagold.planning._costs import GRADIENT
 from amagold.planning._lengths import TURNS, trajectory_lengths
 from amagold.planning._option import GradientOption
-from amagold.planning._setting import Batching, Setting, Trial
+from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 
 # HMC's efficiency is flat from 0.65 to 0.9; the upper half forgives curvature that varies
 FULL_BATCH_ACCEPTANCE = 0.8
@@ -17,16 +17,16 @@ class FullGradientOption(GradientOption):
     name = "full"
     tests = ("full",)
 
-    def trials(self, setting: Setting, fewest_steps: int) -> Iterator[Trial]:
+    def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
         for num_steps in trajectory_lengths():
             if num_steps >= fewest_steps:
                 yield Trial(num_steps)
         for num_steps in TURNS:
             yield Trial(num_steps, trajectories=("rotation",))
 
-    def cost(self, setting: Setting, trial: Trial) -> float:
-        costs = setting.costs
-        return trial.num_steps * (GRADIENT * costs.num_examples + costs.step(setting.mass))
+    def cost(self, inputs: PlanInputs, trial: Trial) -> float:
+        costs = inputs.costs
+        return trial.num_steps * (GRADIENT * costs.num_examples + costs.step(inputs.mass))
 
     def lowest_acceptance(self, batching: Batching | None, share: float) -> float:
         return FULL_BATCH_ACCEPTANCE

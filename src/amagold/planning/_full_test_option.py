@@ -6,7 +6,7 @@ from amagold.acceptance import FullTest, full
 from amagold.planning._at_mode import AtMode
 from amagold.planning._costs import SHUFFLE_OPERATIONS, TEST_OPERATIONS
 from amagold.planning._option import TestOption
-from amagold.planning._setting import Batching, Setting
+from amagold.planning._plan_inputs import Batching, PlanInputs
 from amagold.target import Target
 
 TEST_VALUES = 2**18  # of one chunk of examples times chains: what the processor's cache holds
@@ -17,15 +17,15 @@ BYTES_PER_EXAMPLE = 64
 class FullTestOption(TestOption):
     name = "full"
 
-    def is_open(self, setting: Setting) -> bool:
+    def is_open(self, inputs: PlanInputs) -> bool:
         return True
 
-    def variance(self, setting: Setting) -> float:
+    def variance(self, inputs: PlanInputs) -> float:
         return 0.0
 
-    def cost(self, setting: Setting, batching: Batching | None) -> tuple[float, float]:
+    def cost(self, inputs: PlanInputs, batching: Batching | None) -> tuple[float, float]:
         """With the shuffle that the batch plan needs."""
-        costs = setting.costs
+        costs = inputs.costs
         is_shuffled = batching is not None and batching.plan in ("epoch", "palindrome")
         shuffle = SHUFFLE_OPERATIONS if is_shuffled else 0.0
         per_example = 1.0 + (TEST_OPERATIONS + shuffle) / costs.operations

@@ -21,7 +21,7 @@ from amagold.planning._option import (
     count,
     spending,
 )
-from amagold.planning._setting import Setting, Trial
+from amagold.planning._plan_inputs import PlanInputs, Trial
 from amagold.samplers import Sampler, amagold
 from amagold.target import Target
 
@@ -38,10 +38,10 @@ class LeapfrogOption(TrajectoryOption):
     source = "the step's size"
 
     def predict(
-        self, setting: Setting, gradient: GradientOption, test: TestOption, trial: Trial
+        self, inputs: PlanInputs, gradient: GradientOption, test: TestOption, trial: Trial
     ) -> Candidate | None:
         num_steps, batching = trial.num_steps, trial.batching
-        spectrum, of_one = setting.spectrum, setting.noise_of(trial.batching)
+        spectrum, of_one = inputs.spectrum, inputs.noise_of(trial.batching)
         fastest = float(spectrum.eigenvalues.max())
         # the largest stable step is 2 / sqrt(lambda_max)
         step_sizes = (
@@ -58,14 +58,14 @@ class LeapfrogOption(TrajectoryOption):
                 FRICTION_SHARE,
                 batching.plan,
                 batching.size,
-                setting.costs.num_examples,
+                inputs.costs.num_examples,
             )
         # a resonance may hide the error of a larger step, and adaptation climbs no valley: the
         # worst of all smaller steps counts
-        drawn = test.variance(setting)
+        drawn = test.variance(inputs)
         total = np.maximum.accumulate(np.nan_to_num(noise, nan=np.inf) + discretisation) + drawn
         acceptance = acceptance_from(total)
-        spent = spending(setting, gradient, test, trial)
+        spent = spending(inputs, gradient, test, trial)
         ess = effective_draws(spectrum, step_sizes, num_steps, acceptance)
         lowest = gradient.lowest_acceptance(batching, spent.share)
         is_allowed = (acceptance >= lowest) & (acceptance <= HIGHEST_ACCEPTANCE) & np.isfinite(ess)
@@ -73,7 +73,7 @@ class LeapfrogOption(TrajectoryOption):
             return None
         best = int(np.argmax(np.where(is_allowed, ess, -np.inf)))
         return candidate(
-            setting,
+            inputs,
             gradient,
             test,
             trial,

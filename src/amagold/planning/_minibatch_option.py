@@ -10,7 +10,7 @@ from amagold.planning._best_acceptance import best_acceptance
 from amagold.planning._costs import GRADIENT
 from amagold.planning._lengths import MAX_STEPS
 from amagold.planning._option import GradientOption
-from amagold.planning._setting import Batching, Setting, Trial
+from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 
 SMALLEST_BATCH = 16  # below this a step is mostly overhead
 LOWEST_ACCEPTANCE = 0.5  # with less an adaptation has little to go by
@@ -31,10 +31,10 @@ class MinibatchOption(GradientOption):
     name = "minibatch"
     tests = ("full",)
 
-    def trials(self, setting: Setting, fewest_steps: int) -> Iterator[Trial]:
-        if setting.noise is None:
+    def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
+        if inputs.noise is None:
             return
-        num_examples = setting.costs.num_examples
+        num_examples = inputs.costs.num_examples
         for batch_size in _batch_sizes(num_examples):
             per_epoch = num_examples // batch_size
             if per_epoch <= MAX_STEPS:
@@ -49,11 +49,11 @@ class MinibatchOption(GradientOption):
                     # turns of many steps too: here steps are many for the noise's sake
                     yield Trial(num_steps, Batching("iid", batch_size), ("leapfrog", "rotation"))
 
-    def cost(self, setting: Setting, trial: Trial) -> float:
+    def cost(self, inputs: PlanInputs, trial: Trial) -> float:
         assert trial.batching is not None
-        costs = setting.costs
+        costs = inputs.costs
         per_example = GRADIENT + costs.fetch
-        return trial.num_steps * (per_example * trial.batching.size + costs.step(setting.mass))
+        return trial.num_steps * (per_example * trial.batching.size + costs.step(inputs.mass))
 
     def lowest_acceptance(self, batching: Batching | None, share: float) -> float:
         if batching is None or batching.plan != "iid":

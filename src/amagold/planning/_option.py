@@ -1,7 +1,7 @@
 """What an option offers to the plan: what it would bring and cost, how it is built, and its words.
 
 A gradient, a trajectory and a test make one way to sample. Each option is a file of its own; a new
-one joins the plan by its line in `_options.py`.
+one joins the plan by its line in `_option_registry.py`.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from amagold.core import trees
 from amagold.gradients import GradientEstimator
 from amagold.planning._at_mode import AtMode
 from amagold.planning._candidate import Candidate
-from amagold.planning._setting import Batching, Setting, Trial
+from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 from amagold.samplers import Sampler
 from amagold.target import Target
 
@@ -23,11 +23,11 @@ class GradientOption(Protocol):
     name: str
     tests: tuple[str, ...]  # by name, that it is tried with
 
-    def trials(self, setting: Setting, fewest_steps: int) -> Iterator[Trial]:
+    def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
         """What is worth judging, the simplest first."""
         ...
 
-    def cost(self, setting: Setting, trial: Trial) -> float:
+    def cost(self, inputs: PlanInputs, trial: Trial) -> float:
         """Of a transition's gradients, in evaluations of one example's log likelihood."""
         ...
 
@@ -51,13 +51,13 @@ class TestOption(Protocol):
 
     name: str
 
-    def is_open(self, setting: Setting) -> bool: ...
+    def is_open(self, inputs: PlanInputs) -> bool: ...
 
-    def variance(self, setting: Setting) -> float:
+    def variance(self, inputs: PlanInputs) -> float:
         """What the test itself adds to the variance of log a."""
         ...
 
-    def cost(self, setting: Setting, batching: Batching | None) -> tuple[float, float]:
+    def cost(self, inputs: PlanInputs, batching: Batching | None) -> tuple[float, float]:
         """Of one test, and the examples that it is expected to look at."""
         ...
 
@@ -79,7 +79,7 @@ class TrajectoryOption(Protocol):
     source: str  # what the log ratio varies by, beside minibatches
 
     def predict(
-        self, setting: Setting, gradient: GradientOption, test: TestOption, trial: Trial
+        self, inputs: PlanInputs, gradient: GradientOption, test: TestOption, trial: Trial
     ) -> Candidate | None:
         """With its best step size; None where it is not to be recommended."""
         ...
@@ -115,13 +115,13 @@ class Spending(NamedTuple):
 
 
 def spending(
-    setting: Setting, gradient: GradientOption, test: TestOption, trial: Trial
+    inputs: PlanInputs, gradient: GradientOption, test: TestOption, trial: Trial
 ) -> Spending:
-    return Spending(gradient.cost(setting, trial), *test.cost(setting, trial.batching))
+    return Spending(gradient.cost(inputs, trial), *test.cost(inputs, trial.batching))
 
 
 def candidate(
-    setting: Setting,
+    inputs: PlanInputs,
     gradient: GradientOption,
     test: TestOption,
     trial: Trial,
@@ -135,7 +135,7 @@ def candidate(
         batch_plan=None if batching is None else batching.plan,
         batch_size=None if batching is None else batching.size,
         order=None if batching is None else batching.order,
-        mass=setting.mass,
+        mass=inputs.mass,
         num_steps=trial.num_steps,
         test=test.name,
         test_examples=spent.examples,

@@ -18,15 +18,15 @@ from amagold.mode._spectrum import grouped
 from amagold.mode._survey_result import NEGLIGIBLE, Survey
 from amagold.planning._at_mode import AtMode
 from amagold.planning._candidate import Candidate
-from amagold.planning._candidates import best_of, best_of_each_kind, every_candidate
-from amagold.planning._costs import Costs, costs_of
+from amagold.planning._candidate_search import best_of, best_of_each_kind, every_candidate
+from amagold.planning._costs import TransitionCosts, costs_of
 from amagold.planning._gradient_noise import GradientNoise, measure_noise
 from amagold.planning._leapfrog_option import FRICTION_SHARE
 from amagold.planning._non_gaussianity import NonGaussianity, measure_non_gaussianity
-from amagold.planning._options import GRADIENTS, TESTS, TRAJECTORIES
+from amagold.planning._option_registry import GRADIENTS, TESTS, TRAJECTORIES
+from amagold.planning._plan_inputs import FewExamples, PlanInputs
 from amagold.planning._plan_words import plan_sentences
 from amagold.planning._quarter_turn_option import LOWEST_ACCEPTANCE
-from amagold.planning._setting import FewExamples, Setting
 from amagold.planning._starts import NUM_PLACES, disperse
 from amagold.samplers import Sampler
 from amagold.target import Posterior, Target
@@ -191,7 +191,7 @@ def make_plan(
       key: a random key, for the places where gradients are looked at.
       num_chains: how many chains will run.
       at_mode: a reference for control variates and an exact test on a few examples, from
-        `look_at_mode`; None leaves both out.
+        `build_at_mode`; None leaves both out.
       allow_turns: whether a nearly Gaussian posterior may be crossed by quarter turns, which have
         no step size or mass to adapt.
       found: how many modes there are, from `survey`; None takes the one for granted.
@@ -213,13 +213,13 @@ def make_plan(
         if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest)
         else None
     )
-    settings = {
-        kind: _setting(kind, is_trusted, mode, curvature, noises, costs, at_mode.test, turns)
+    by_mass = {
+        kind: _inputs(kind, is_trusted, mode, curvature, noises, costs, at_mode.test, turns)
         for kind in masses
     }
     fewest = 1 if is_trusted else STEPS_UNTRUSTED
     candidates = [
-        candidate for setting in settings.values() for candidate in every_candidate(setting, fewest)
+        candidate for inputs in by_mass.values() for candidate in every_candidate(inputs, fewest)
     ]
     kinds = best_of_each_kind(candidates)
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
@@ -232,8 +232,8 @@ def make_plan(
             step_size=LENGTH_UNTRUSTED / STEPS_UNTRUSTED,
             acceptance=ACCEPTANCE_UNTRUSTED,
         )
-    setting, is_turning = settings[best.mass], best.integrator == "rotation"
-    chosen_noise = setting.noise if best.order is None else setting.controlled[best.order]
+    inputs, is_turning = by_mass[best.mass], best.integrator == "rotation"
+    chosen_noise = inputs.noise if best.order is None else inputs.controlled[best.order]
     return Plan(
         **asdict(best),
         friction=0.0 if is_turning else FRICTION_SHARE / (best.num_steps * best.step_size),
@@ -312,16 +312,16 @@ def _may_turn(curvature: Curvature, rest: NonGaussianity | None) -> bool:
     )
 
 
-def _setting(
+def _inputs(
     kind: str,
     is_trusted: bool,
     mode: Mode,
     curvature: Curvature,
     noises: dict[int | None, GradientNoise],
-    costs: Costs,
+    costs: TransitionCosts,
     test: TunaTest | None,
     rest: NonGaussianity | None,
-) -> Setting:
+) -> PlanInputs:
     mass = _mass(curvature, kind, mode.is_converged)
     spectrum, directions = curvature.whitened_by(mass)
     # where it is not trusted no direction counts as wider than the step its mass stands for
@@ -336,7 +336,7 @@ def _setting(
         if order is not None and noise is not None
     }
     few = None if test is None else FewExamples(float(test.typical), float(test.noise))
-    return Setting(
+    return PlanInputs(
         kind,
         grouped(seen, None)[0],
         by_direction.get(None),

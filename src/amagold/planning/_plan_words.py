@@ -4,7 +4,7 @@ from typing import Any
 
 from amagold.mode._mode_search import NEWTON_PARAMETERS
 from amagold.planning._option import count
-from amagold.planning._options import GRADIENTS, TESTS, TRAJECTORIES
+from amagold.planning._option_registry import GRADIENTS, TESTS, TRAJECTORIES
 
 
 def plan_sentences(plan: Any) -> list[str]:

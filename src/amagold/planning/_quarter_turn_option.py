@@ -22,7 +22,7 @@ from amagold.planning._option import (
     candidate,
     spending,
 )
-from amagold.planning._setting import Setting, Trial
+from amagold.planning._plan_inputs import PlanInputs, Trial
 from amagold.samplers import Sampler, amortized
 from amagold.target import Target
 from amagold.trajectory import Rotation
@@ -39,31 +39,31 @@ class QuarterTurnOption(TrajectoryOption):
     source = "what is not Gaussian"
 
     def predict(
-        self, setting: Setting, gradient: GradientOption, test: TestOption, trial: Trial
+        self, inputs: PlanInputs, gradient: GradientOption, test: TestOption, trial: Trial
     ) -> Candidate | None:
         """None too where the posterior is no Gaussian, or too few proposals would be accepted."""
-        if setting.non_gaussianity is None:
+        if inputs.non_gaussianity is None:
             return None
         step_size = QUARTER / trial.num_steps
-        batching, of_one, noise = trial.batching, setting.noise_of(trial.batching), 0.0
+        batching, of_one, noise = trial.batching, inputs.noise_of(trial.batching), 0.0
         if batching is not None and of_one is not None:
-            steps, num_examples = np.array([step_size]), setting.costs.num_examples
+            steps, num_examples = np.array([step_size]), inputs.costs.num_examples
             plan, size = batching.plan, batching.size
             noise = float(
                 noise_variance(
-                    of_one, setting.spectrum, steps, trial.num_steps, 0.0, plan, size, num_examples
+                    of_one, inputs.spectrum, steps, trial.num_steps, 0.0, plan, size, num_examples
                 )[0]
             )
-        discretisation = setting.non_gaussianity.variance(trial.num_steps)
-        acceptance = float(acceptance_from(noise + discretisation + test.variance(setting)))
+        discretisation = inputs.non_gaussianity.variance(trial.num_steps)
+        acceptance = float(acceptance_from(noise + discretisation + test.variance(inputs)))
         if acceptance < LOWEST_PREDICTED:
             return None
         return candidate(
-            setting,
+            inputs,
             gradient,
             test,
             trial,
-            spending(setting, gradient, test, trial),
+            spending(inputs, gradient, test, trial),
             integrator=self.name,
             step_size=step_size,
             acceptance=acceptance,

@@ -15,11 +15,11 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-Report = Callable[[str], None]
+PartReport = Callable[[str], None]
 
 
 @contextmanager
-def show_progress(console: Console, num_parts: int, *, lines: bool = False) -> Iterator[Report]:
+def show_progress(console: Console, num_parts: int, *, lines: bool = False) -> Iterator[PartReport]:
     """A function to call with the name of each part as it begins.
 
     With `lines`, each part is a line where there is no terminal: the log of a run of hours tells

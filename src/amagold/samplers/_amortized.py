@@ -174,11 +174,16 @@ class Sampler:
                 if self.resample_momentum
                 else _first_momentum(self.proposal, key, position)
             )
-            flat = lambda at, step: jax.tree.map(jnp.zeros_like, at)  # noqa: E731
+            zero_gradient = lambda at, step: jax.tree.map(jnp.zeros_like, at)  # noqa: E731
             noise = randomness.noise
             counted.append(
                 run_trajectory(
-                    self.proposal, Phase(position, momentum), noise, (), flat, self.num_steps
+                    self.proposal,
+                    Phase(position, momentum),
+                    noise,
+                    (),
+                    zero_gradient,
+                    self.num_steps,
                 )[2]
             )
 

@@ -14,7 +14,7 @@ from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
 from amagold.mode._survey import survey
 from amagold.mode._survey_result import Survey
-from amagold.planning._at_mode import look_at_mode
+from amagold.planning._at_mode import build_at_mode
 from amagold.planning._plan import Plan, make_plan
 from amagold.planning._starts import bring_near, disperse, disperse_over
 from amagold.samplers import Sampler
@@ -111,7 +111,7 @@ def _planned(
     _check_kind(anchor)
     found = survey(target, anchor, keys.survey)
     curvature = curvature_at(target, found.mode.position, found.mode.of_data)
-    at_mode = look_at_mode(target, found.mode, curvature)
+    at_mode = build_at_mode(target, found.mode, curvature)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     options: dict[str, Any] = {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from amagold.diagnose._cost import Cost
+    from amagold.diagnose._effective_cost import Cost
 
 
 class Run:
@@ -164,7 +164,7 @@ class Run:
 
     def cost(self) -> "Cost":
         """Effective draws per gradient evaluation and per pass over the data."""
-        from amagold.diagnose._cost import effective_cost
+        from amagold.diagnose._effective_cost import effective_cost
 
         self._check_draws("have a cost")
         stats = self.sample_stats

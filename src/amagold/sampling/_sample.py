@@ -26,10 +26,10 @@ from amagold.sampling._labels import check_label
 from amagold.sampling._load import open_groups
 from amagold.sampling._prepare import Prepared, make_keys, prepare
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
-from amagold.sampling._recipe import save_recipe
 from amagold.sampling._recorder import MemoryRecorder, Recorder, StoreRecorder
 from amagold.sampling._run import Run
 from amagold.sampling._settings import Settings, check_max_time, check_path
+from amagold.sampling._stored_recipe import save_recipe
 from amagold.store._checkpoint import CheckpointFolder
 from amagold.store._files import name_in_the_making, remove_abandoned
 from amagold.store._lock import Lock

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
-from amagold.core.randomness import Draw
+from amagold.core.randomness import DrawFunction
 from amagold.trajectory._phase import Gradient, Phase, Proposal, Symmetry
 
 
@@ -40,11 +40,11 @@ class FromDensities:
         return getattr(self.proposal, "refreshes_momentum", True)
 
     @property
-    def draw(self) -> Draw:
+    def draw(self) -> DrawFunction:
         return self.proposal.draw
 
     @property
-    def draw_momentum(self) -> Draw | None:
+    def draw_momentum(self) -> DrawFunction | None:
         return self.proposal.draw_momentum if self.has_momentum else None
 
     def check(self, position: trees.PyTree) -> None:

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
-from amagold.core.randomness import Draw
+from amagold.core.randomness import DrawFunction
 
 # position -> grad U~_t(position), of the step's own minibatch
 Gradient = Callable[[trees.PyTree], trees.PyTree]
@@ -58,14 +58,14 @@ class Proposal(Protocol):
         ...
 
     @property
-    def draw(self) -> Draw | None:
+    def draw(self) -> DrawFunction | None:
         """The step's own noise, with `shape` as leading axes; None where there is none. Reads only
         the position's form.
         """
         ...
 
     @property
-    def draw_momentum(self) -> Draw | None:
+    def draw_momentum(self) -> DrawFunction | None:
         """A momentum from its stationary distribution; None where there is none."""
         ...
 

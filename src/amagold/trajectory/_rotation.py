@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
-from amagold.core.randomness import Draw, normal_like
+from amagold.core.randomness import DrawFunction, normal_like
 from amagold.trajectory._kick import kick
 from amagold.trajectory._mass_matrix import Mass
 from amagold.trajectory._phase import Gradient, Phase, Symmetry, has_friction
@@ -46,7 +46,7 @@ class Rotation:
     draw_momentum = staticmethod(normal_like)
 
     @property
-    def draw(self) -> Draw | None:
+    def draw(self) -> DrawFunction | None:
         return None if self.friction is None else normal_like
 
     @property

@@ -13,8 +13,8 @@ def run(only: Sequence[str] | None = None, seconds: float = 1.0) -> None:
     """
     from amagold.core import checks
     from amagold.core.devices import use_all_cores
-    from amagold_lab.bench.rows import BENCHMARKS
-    from amagold_lab.bench.table import print_table
+    from amagold_lab.bench.benchmark_table import print_table
+    from amagold_lab.bench.benchmarks import BENCHMARKS
 
     checks.number("seconds", seconds, above=0.0, remedy="give the time for each measurement")
     names = [benchmark.name for benchmark in BENCHMARKS]

@@ -10,7 +10,7 @@ import numpy as np
 from amagold.runner import run_chunks, start_chains
 from amagold.samplers import Sampler
 from amagold_lab.bench.measure import Measurement, in_turns
-from amagold_lab.bench.sides import Side, check_same
+from amagold_lab.bench.timed_run import TimedRun, check_runs_agree
 
 NUM_BLOCKS = 20
 
@@ -26,7 +26,7 @@ class ChunkRunner:
         self.states = start_chains(sampler, positions, jax.random.key(0))
         self.done = 0
 
-    def run(self) -> Side:
+    def run(self) -> TimedRun:
         start = time.perf_counter()
         pieces = []
         for states, kept in run_chunks(
@@ -40,16 +40,18 @@ class ChunkRunner:
         speed = self.num_samples * self.num_chains * self.sampler.num_steps / seconds
         acceptance = np.concatenate([piece.info.acceptance_rate for piece in pieces])
         position = np.concatenate([_first_number(piece.position) for piece in pieces])
-        return Side(speed, _block_means(acceptance), _block_means(position))
+        return TimedRun(speed, _block_means(acceptance), _block_means(position))
 
 
-def steps_ratio(runner: ChunkRunner, c_run: Callable[[int], Side], seconds: float) -> Measurement:
+def steps_ratio(
+    runner: ChunkRunner, c_run: Callable[[int], TimedRun], seconds: float
+) -> Measurement:
     """The ratio of the best speeds. `c_run` takes a seed."""
     start = time.perf_counter()
     runner.run()
     first_seconds = time.perf_counter() - start
-    ours: list[Side] = []
-    theirs: list[Side] = []
+    ours: list[TimedRun] = []
+    theirs: list[TimedRun] = []
 
     def our_speed() -> float:
         ours.append(runner.run())
@@ -60,7 +62,7 @@ def steps_ratio(runner: ChunkRunner, c_run: Callable[[int], Side], seconds: floa
         return theirs[-1].speed
 
     best, best_in_c = np.max(in_turns(our_speed, their_speed, seconds), axis=0)
-    check_same(ours, theirs)
+    check_runs_agree(ours, theirs)
     run_seconds = runner.num_samples * runner.num_chains * runner.sampler.num_steps / best
     return Measurement(float(best / best_in_c), max(0.0, first_seconds - float(run_seconds)))
 

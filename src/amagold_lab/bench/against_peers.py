@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from amagold.sampling._sample import sample
-from amagold_lab.bench import flat, hmcecs, peers
-from amagold_lab.bench.effective import Draws, check_same
-from amagold_lab.bench.flat import Problem
+from amagold_lab.bench import benchmark_posteriors, hmcecs, peers
+from amagold_lab.bench.benchmark_posteriors import BenchmarkPosterior
+from amagold_lab.bench.effective_sample_size import TimedDraws, check_draws_agree
 from amagold_lab.bench.measure import Measurement, in_turns
 
 NUM_CHAINS = 64
@@ -25,10 +25,10 @@ NUTS_SECONDS = 60.0  # of draws after warm-up, for every second that a row is gi
 WANTED = 1_000  # effective draws from nothing
 MOST_TURNS = 5
 
-_known: dict[object, Draws] = {}
+_known: dict[object, TimedDraws] = {}
 
 
-def once(key: object, make: Callable[[], Draws]) -> Draws:
+def once(key: object, make: Callable[[], TimedDraws]) -> TimedDraws:
     """Draws that several rows compare, made by the first of them, as in a process that has compiled
     nothing.
     """
@@ -39,8 +39,11 @@ def once(key: object, make: Callable[[], Draws]) -> Draws:
 
 
 def our_draws(
-    problem: Problem, num_samples: int = 1_000, num_chains: int = NUM_CHAINS, seed: int = 0
-) -> Draws:
+    problem: BenchmarkPosterior,
+    num_samples: int = 1_000,
+    num_chains: int = NUM_CHAINS,
+    seed: int = 0,
+) -> TimedDraws:
     """What a user gets who asks for draws and says nothing else; plan, mode, Hessian, compilation
     and warm-up are its setup.
     """
@@ -58,10 +61,10 @@ def our_draws(
     total = time.perf_counter() - start
     leaves = [leaf.to_numpy() for leaf in run.posterior.data_vars.values()]
     values = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
-    return Draws(values, total - run.sampling_seconds, run.sampling_seconds)
+    return TimedDraws(values, total - run.sampling_seconds, run.sampling_seconds)
 
 
-def nuts_draws(problem: Problem, seconds: float) -> Draws:
+def nuts_draws(problem: BenchmarkPosterior, seconds: float) -> TimedDraws:
     """NUTS with the Laplace approximation's covariance as its dense inverse mass, which is more
     than a user would know beforehand.
     """
@@ -70,7 +73,7 @@ def nuts_draws(problem: Problem, seconds: float) -> Draws:
     )
 
 
-def ordinary_nuts_draws(problem: Problem, seconds: float) -> Draws:
+def ordinary_nuts_draws(problem: BenchmarkPosterior, seconds: float) -> TimedDraws:
     """NUTS as it comes: from where NumPyro starts it, with the mass and the step size that it finds
     in a warm-up of the usual length.
     """
@@ -84,17 +87,19 @@ def ordinary_nuts_draws(problem: Problem, seconds: float) -> Draws:
     )
 
 
-def sides(title: str, problem: Problem, seconds: float) -> tuple[Draws, Draws]:
+def our_and_nuts_draws(
+    title: str, problem: BenchmarkPosterior, seconds: float
+) -> tuple[TimedDraws, TimedDraws]:
     """Our draws, by our way of writing the problem, and NUTS's, which know no such ways; they
     agree.
     """
     ours = once(title, partial(our_draws, problem))
     theirs = once(("NUTS", problem.name, seconds), partial(nuts_draws, problem, seconds))
-    check_same(ours, theirs, "NUTS")
+    check_draws_agree(ours, theirs, "NUTS")
     return ours, theirs
 
 
-def rates(ours: Draws, theirs: Draws) -> Measurement:
+def rates(ours: TimedDraws, theirs: TimedDraws) -> Measurement:
     """The ratio of effective draws per second after warm-up."""
     found, other = ours.per_second, theirs.per_second
     return Measurement(
@@ -102,20 +107,20 @@ def rates(ours: Draws, theirs: Draws) -> Measurement:
     )
 
 
-def measure_rate(title: str, problem: Problem, seconds: float) -> Measurement:
-    return rates(*sides(title, problem, seconds))
+def measure_rate(title: str, problem: BenchmarkPosterior, seconds: float) -> Measurement:
+    return rates(*our_and_nuts_draws(title, problem, seconds))
 
 
-def measure_from_nothing(title: str, problem: Problem, seconds: float) -> Measurement:
+def measure_from_nothing(title: str, problem: BenchmarkPosterior, seconds: float) -> Measurement:
     """Seconds to the wanted effective draws, setup included; the draws of both are extrapolated at
     their measured rates.
     """
-    ours, theirs = (side.seconds_to(WANTED) for side in sides(title, problem, seconds))
+    ours, theirs = (side.seconds_to(WANTED) for side in our_and_nuts_draws(title, problem, seconds))
     return Measurement(theirs / ours, details=f"{ours:,.1f} s and {theirs:,.0f} s")
 
 
 def measure_from_nothing_as_it_comes(
-    title: str, problem: Problem, part: Problem, seconds: float
+    title: str, problem: BenchmarkPosterior, part: BenchmarkPosterior, seconds: float
 ) -> Measurement:
     """The same against NUTS as it comes: its gradients are counted on a part of the data, and timed
     on all of them.
@@ -123,7 +128,7 @@ def measure_from_nothing_as_it_comes(
     In posterior standard deviations its start is nearer there, so that it is counted too few, if
     anything.
     """
-    ours, timed = sides(title, problem, seconds)
+    ours, timed = our_and_nuts_draws(title, problem, seconds)
     each = timed.sampling_seconds / timed.sampling_gradients
     counted = once(("NUTS as it comes", part.name), partial(ordinary_nuts_draws, part, COUNTING))
     needed = counted.setup_gradients + WANTED * counted.sampling_gradients / counted.num_effective
@@ -139,7 +144,8 @@ def measure_growth(few: int, many: int, num_parameters: int, seconds: float) -> 
     """Our rate with many examples over that with few."""
     found = [
         once(
-            f"logistic {number}", partial(our_draws, flat.logistic(number, num_parameters))
+            f"logistic {number}",
+            partial(our_draws, benchmark_posteriors.logistic(number, num_parameters)),
         ).per_second
         for number in (few, many)
     ]
@@ -149,19 +155,19 @@ def measure_growth(few: int, many: int, num_parameters: int, seconds: float) -> 
 
 
 def measure_small(
-    problem: Problem, num_chains: int, num_samples: int, seconds: float
+    problem: BenchmarkPosterior, num_chains: int, num_samples: int, seconds: float
 ) -> Measurement:
     """Our rate over that of the better NUTS, with as many chains each, several times in turns."""
     seeds = iter(range(1_000))
 
-    def ours() -> Draws:
+    def ours() -> TimedDraws:
         return our_draws(problem, num_samples, num_chains, next(seeds))
 
-    def theirs() -> Draws:
+    def theirs() -> TimedDraws:
         return peers.better_nuts(problem, num_chains, num_samples, next(seeds))
 
     one, other = ours(), theirs()
-    check_same(one, other, "NUTS")
+    check_draws_agree(one, other, "NUTS")
     best, best_other = np.max(
         in_turns(lambda: ours().per_second, lambda: theirs().per_second, seconds, MOST_TURNS),
         axis=0,
@@ -175,10 +181,10 @@ def measure_small(
 
 def measure_hmcecs(num_examples: int, num_parameters: int, seconds: float) -> Measurement:
     """Our rate over that of NumPyro's HMCECS, one chain of which is counted once for every core."""
-    problem = flat.logistic(num_examples, num_parameters)
+    problem = benchmark_posteriors.logistic(num_examples, num_parameters)
     ours = once(f"logistic {num_examples} x {num_parameters}", partial(our_draws, problem))
     theirs = hmcecs.draws(problem, NUTS_SECONDS * seconds)
-    check_same(ours, theirs, "HMCECS")
+    check_draws_agree(ours, theirs, "HMCECS")
     return rates(
         ours, theirs._replace(sampling_seconds=theirs.sampling_seconds / jax.local_device_count())
     )

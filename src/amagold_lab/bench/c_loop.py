@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from amagold_lab.bench.measure import NoRatioError
-from amagold_lab.bench.sides import Side
+from amagold_lab.bench.timed_run import TimedRun
 
 OPTIONS = ("-O3", "-march=native", "-ffast-math")
 
@@ -38,7 +38,7 @@ class CLoop:
                 f"the C loop does not compile: {built.stderr.strip().splitlines()[-1]}"
             )
 
-    def run(self, num_transitions: int, num_blocks: int, seed: int, *arguments: object) -> Side:
+    def run(self, num_transitions: int, num_blocks: int, seed: int, *arguments: object) -> TimedRun:
         """Steps per second, and each block's mean acceptance and mean position."""
         words = [self.program, num_transitions, num_blocks, seed, *arguments]
         output = subprocess.run(
@@ -46,4 +46,4 @@ class CLoop:
         ).stdout
         speed, *blocks = output.splitlines()
         figures = np.array([[float(word) for word in block.split()] for block in blocks])
-        return Side(float(speed), figures[:, :1], figures[:, 1:])
+        return TimedRun(float(speed), figures[:, :1], figures[:, 1:])

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from amagold_lab.bench.effective import Draws
-from amagold_lab.bench.flat import Problem
+from amagold_lab.bench.benchmark_posteriors import BenchmarkPosterior
+from amagold_lab.bench.effective_sample_size import TimedDraws
 from amagold_lab.bench.peers import mode_and_covariance, require, run_kernel
 
 # examples of an estimate, and the parts of them that are exchanged one at a time
@@ -17,12 +17,12 @@ NUM_WARMUP = 300
 
 
 def draws(
-    problem: Problem,
+    problem: BenchmarkPosterior,
     seconds: float,
     subsample: int = SUBSAMPLE,
     num_blocks: int = NUM_BLOCKS,
     seed: int = 0,
-) -> Draws:
+) -> TimedDraws:
     """One chain (it does not run vectorised) on a logistic regression whose data are rows with the
     outcome's sign in them.
     """

@@ -40,7 +40,7 @@ def draw_thinned(thin: int) -> None:
     import numpy as np
 
     from amagold.runner import run_chains
-    from amagold_lab.bench.double_well import double_well_sampler
+    from amagold_lab.bench.double_well_against_c import double_well_sampler
 
     run_chains(
         double_well_sampler(),
@@ -56,7 +56,7 @@ def draw_stored(num_samples: int) -> None:
     import warnings
 
     from amagold.sampling._sample import sample
-    from amagold_lab.bench.double_well import double_well_sampler
+    from amagold_lab.bench.double_well_against_c import double_well_sampler
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,7 +91,7 @@ def draw_large(num_examples: int, num_parameters: int) -> None:
 
     from amagold import models
     from amagold.sampling._sample import sample
-    from amagold_lab.bench.flat import logistic_table
+    from amagold_lab.bench.benchmark_posteriors import logistic_table
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

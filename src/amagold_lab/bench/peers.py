@@ -10,8 +10,8 @@ import numpy as np
 from amagold.core import trees
 from amagold.mode._curvature import curvature_at
 from amagold.mode._mode_search import find_mode
-from amagold_lab.bench.effective import Draws
-from amagold_lab.bench.flat import Problem
+from amagold_lab.bench.benchmark_posteriors import BenchmarkPosterior
+from amagold_lab.bench.effective_sample_size import TimedDraws
 from amagold_lab.bench.measure import NoRatioError
 
 # draws of each chain: the smallest of many effective sample sizes is far too small on few draws
@@ -29,7 +29,7 @@ def require(name: str) -> Any:
         raise NoRatioError(f"needs {name}: pip install 'amagold[peers]'") from None
 
 
-def mode_and_covariance(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def mode_and_covariance(problem: BenchmarkPosterior) -> tuple[np.ndarray, np.ndarray]:
     """The mode and the inverse Hessian there: what NUTS starts from, free of charge."""
     target = problem.target()
     mode = find_mode(target, target.init).position
@@ -38,7 +38,7 @@ def mode_and_covariance(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numpyro_nuts(
-    problem: Problem,
+    problem: BenchmarkPosterior,
     num_chains: int,
     num_warmup: int,
     seconds: float,
@@ -47,7 +47,7 @@ def numpyro_nuts(
     from_mode: bool = True,
     block: int = 10,
     seed: int = 0,
-) -> Draws:
+) -> TimedDraws:
     """NumPyro's NUTS: warm-up, then draws of all chains side by side until the time is up.
 
     Args:
@@ -93,7 +93,7 @@ def run_kernel(
     seconds: float,
     block: int,
     seed: int,
-) -> Draws:
+) -> TimedDraws:
     """Draws of a NumPyro kernel: as its own driver makes them, but a block at a time from one
     compiled loop, with an eye on the clock.
     """
@@ -123,10 +123,12 @@ def run_kernel(
         kept.append(np.asarray(positions).reshape(block, num_chains, -1).swapaxes(0, 1))
         gradients[1] += int(taken)
         spent = time.perf_counter() - start - setup
-    return Draws(np.concatenate(kept, axis=1), setup, spent, *gradients)
+    return TimedDraws(np.concatenate(kept, axis=1), setup, spent, *gradients)
 
 
-def better_nuts(problem: Problem, num_chains: int, num_samples: int, seed: int) -> Draws:
+def better_nuts(
+    problem: BenchmarkPosterior, num_chains: int, num_samples: int, seed: int
+) -> TimedDraws:
     """Of NumPyro and BlackJAX, on a problem where thousands of draws take seconds."""
     found = [
         blackjax_nuts(problem, num_chains, 1_000, num_samples, seed),
@@ -136,8 +138,8 @@ def better_nuts(problem: Problem, num_chains: int, num_samples: int, seed: int) 
 
 
 def blackjax_nuts(
-    problem: Problem, num_chains: int, num_warmup: int, num_samples: int, seed: int = 0
-) -> Draws:
+    problem: BenchmarkPosterior, num_chains: int, num_warmup: int, num_samples: int, seed: int = 0
+) -> TimedDraws:
     """BlackJAX's NUTS: one chain's window adaptation for all, then chains vectorised and spread
     over all devices.
     """
@@ -181,7 +183,7 @@ def blackjax_nuts(
     draw(key, position, settings)
     setup = time.perf_counter() - start
     values = draw(jax.random.fold_in(key, 1), position, settings)
-    return Draws(
+    return TimedDraws(
         np.asarray(values).reshape(num_chains, num_samples, -1),
         setup,
         time.perf_counter() - start - setup,

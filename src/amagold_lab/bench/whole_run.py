@@ -19,7 +19,7 @@ from amagold import datasets, models
 from amagold.samplers import Sampler, amagold
 from amagold.sampling._sample import sample
 from amagold_lab.bench.against_c import ChunkRunner
-from amagold_lab.bench.double_well import double_well_sampler
+from amagold_lab.bench.double_well_against_c import double_well_sampler
 from amagold_lab.bench.measure import Measurement, in_turns, seconds_of
 
 NUM_CHAINS = 4

@@ -10,13 +10,13 @@ from amagold.core.devices import use_all_cores
 from amagold.report._part_progress import show_progress
 from amagold.report._requirements import check_matplotlib
 from amagold.report._result_files import make_folder, write_json, write_picture
-from amagold_lab.demo import double_well, heart, tables
-from amagold_lab.demo.settings import FULL, Settings
+from amagold_lab.demo import demo_double_well, demo_heart, demo_tables
+from amagold_lab.demo.demo_settings import FULL, DemoSettings
 
 __all__ = ["run"]
 
 
-def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings = FULL) -> None:
+def run(output: str | Path = "amagold-demo", seed: int = 0, settings: DemoSettings = FULL) -> None:
     """Sample, print the tables, and write the pictures and the numbers into the folder `output`.
 
     Args:
@@ -28,26 +28,34 @@ def run(output: str | Path = "amagold-demo", seed: int = 0, settings: Settings =
     folder = make_folder(output)
     use_all_cores()
     console = Console()
-    with show_progress(console, double_well.NUM_RUNS + heart.NUM_RUNS + 3) as report:
-        wells = double_well.sample(seed, settings.double_well, report)
-        patients = heart.sample(seed, settings.heart, report)
+    with show_progress(console, demo_double_well.NUM_RUNS + demo_heart.NUM_RUNS + 3) as report:
+        wells = demo_double_well.sample(seed, settings.double_well, report)
+        patients = demo_heart.sample(seed, settings.heart, report)
         report("Drawing the pictures")
-        from amagold_lab.demo import double_well_picture, heart_picture
+        from amagold_lab.demo import demo_double_well_picture, demo_heart_picture
 
-        write_picture(folder / "double-well.png", double_well_picture.draw(wells))
+        write_picture(folder / "double-well.png", demo_double_well_picture.draw(wells))
         report("Drawing the pictures")
-        write_picture(folder / "heart.png", heart_picture.draw(patients))
+        write_picture(folder / "heart.png", demo_heart_picture.draw(patients))
         report("Drawing the pictures")
         write_picture(folder / "run.png", patients.run.plot())
     write_json(
         folder / "demo.json",
-        {"seed": seed, "double_well": double_well.numbers(wells), "heart": heart.numbers(patients)},
+        {
+            "seed": seed,
+            "double_well": demo_double_well.numbers(wells),
+            "heart": demo_heart.numbers(patients),
+        },
     )
     console.print("[bold]Heart disease: amagold.sample(posterior)[/]")
     console.print("\n".join(patients.run.plan.sentences()), highlight=False)
     console.print(patients.run, highlight=False, markup=False)
     console.print()
-    for table in (tables.double_well(wells), tables.heart(patients), tables.heart_errors(patients)):
+    for table in (
+        demo_tables.double_well(wells),
+        demo_tables.heart(patients),
+        demo_tables.heart_errors(patients),
+    ):
         console.print(table)
         console.print()
     console.print(

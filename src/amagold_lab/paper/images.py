@@ -4,7 +4,7 @@ import numpy as np
 
 from amagold.datasets._download import DataMissingError
 from amagold.datasets._mnist import Images, mnist, notmnist
-from amagold_lab.paper.item import UnavailableError
+from amagold_lab.paper.experiment import UnavailableError
 
 NUM_CLASSES = 10
 NUM_PIXELS = 784

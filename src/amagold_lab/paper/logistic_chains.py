@@ -33,7 +33,7 @@ MAKERS: dict[str, Callable[..., Sampler]] = {
 PAPERS_RANGE = (1e-6, 5e-3)
 
 
-class Segment(NamedTuple):
+class SegmentSums(NamedTuple):
     """What is kept of a stretch of draws."""
 
     total: np.ndarray  # sum of the positions, by chain
@@ -67,7 +67,7 @@ def segments(
     length: int,
     count: int,
     compile_first: bool = False,
-) -> Iterator[Segment]:
+) -> Iterator[SegmentSums]:
     """A run cut into stretches of one length, which share one compiled program.
 
     Args:
@@ -93,7 +93,7 @@ def segments(
             rates.append(np.asarray(kept.info.acceptance_rate).sum(dtype=np.float64))
         acceptance = float(np.sum(rates)) / (length * len(total))
         spent = time.perf_counter() - begin, time.process_time() - begin_computing
-        yield Segment(total, squares, acceptance, *spent, states.position)
+        yield SegmentSums(total, squares, acceptance, *spent, states.position)
 
 
 def run_planned(table: str, num_chains: int, num_samples: int, seed: int) -> Run:

@@ -2,7 +2,7 @@
 do.
 """
 
-from amagold_lab.paper.item import Numbers
+from amagold_lab.paper.experiment import Numbers
 from amagold_lab.paper.logistic_chains import NUM_STEPS
 from amagold_lab.paper.logistic_errors import seconds_to
 

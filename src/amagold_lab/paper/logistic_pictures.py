@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from amagold.report._picture_style import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, new_figure
-from amagold_lab.paper import acceptance as acceptance_item
+from amagold_lab.paper import appendix_acceptance
 from amagold_lab.paper.curves import LINES, MARKERS, framed, name_ends
-from amagold_lab.paper.item import Numbers
+from amagold_lab.paper.experiment import Numbers
 from amagold_lab.paper.logistic_chains import PAPERS_RANGE
 from amagold_lab.paper.logistic_findings import (
     BOTH,
@@ -220,15 +220,15 @@ def _race(axes: Axes, numbers: Numbers, table: str, step: float) -> None:
 def acceptance(numbers: Numbers) -> Figure:
     """One panel, with the squares of the step sizes on top."""
     rates, steps = numbers["methods"]["AMAGOLD"]["acceptance"], numbers["step_sizes"]
-    end = acceptance_item.last_in_range(numbers)
+    end = appendix_acceptance.last_in_range(numbers)
     off = np.abs(np.array(rates) - np.array(numbers["predicted"])).max()
     figure = new_figure(
         9.0,
         4.9,
         f"AMAGOLD accepts {rates[0]:.0%} at step size {steps[0]:g}, {rates[end]:.0%} at "
         f"{steps[end]:g}, {rates[-1]:.0%} at {steps[-1]:g}",
-        f"Heart, batches of {acceptance_item.BATCH_SIZE}, T = 10. Grey: the paper's step sizes, "
-        "read as epsilon; read as its square they "
+        f"Heart, batches of {appendix_acceptance.BATCH_SIZE}, T = 10. Grey: the paper's step "
+        "sizes, read as epsilon; read as its square they "
         "are "
         "0.001 to 0.07.\n"
         f"The prediction from the gradients' variance alone is never off by more than {off:.2f}.",

@@ -2,7 +2,7 @@
 
 import math
 
-from amagold_lab.paper.item import Numbers, Table
+from amagold_lab.paper.experiment import Numbers, ResultTable
 from amagold_lab.paper.logistic_findings import (
     BOTH,
     METHODS,
@@ -14,11 +14,11 @@ from amagold_lab.paper.logistic_findings import (
 )
 
 
-def tables(numbers: Numbers) -> list[Table]:
+def tables(numbers: Numbers) -> list[ResultTable]:
     return [*(_errors(numbers, table) for table in numbers["tables"]), _seconds(numbers)]
 
 
-def _errors(numbers: Numbers, table: str) -> Table:
+def _errors(numbers: Numbers, table: str) -> ResultTable:
     problem = numbers["problems"][table]
     ours, theirs = (numbers["methods"][method]["sweep"][table] for method in BOTH)
     places = compared(numbers, table)
@@ -54,10 +54,10 @@ def _errors(numbers: Numbers, table: str) -> Table:
         "SGHMC / AMAGOLD or its expectation",
         "posterior sd over the true one: AMAGOLD, SGHMC",
     )
-    return Table(title, header, rows)
+    return ResultTable(title, header, rows)
 
 
-def _seconds(numbers: Numbers) -> Table:
+def _seconds(numbers: Numbers) -> ResultTable:
     rows = []
     for table in numbers["tables"]:
         for at in numbers["races"]:
@@ -106,7 +106,7 @@ def _seconds(numbers: Numbers) -> Table:
         "MSE",
         "seconds to it",
     )
-    return Table(title, header, rows)
+    return ResultTable(title, header, rows)
 
 
 def _clock(seconds: float) -> str:

@@ -11,8 +11,8 @@ from matplotlib.ticker import LogLocator
 
 from amagold.report._picture_style import COLOURS, INK, QUIET, new_figure
 from amagold_lab.paper.curves import framed
-from amagold_lab.paper.item import Numbers
-from amagold_lab.paper.networks import BIASED, EXACT, TUNED, WHOLE_EPOCHS
+from amagold_lab.paper.experiment import Numbers
+from amagold_lab.paper.network_chains import BIASED, EXACT, TUNED, WHOLE_EPOCHS
 
 LOOKS = {
     EXACT: {"color": COLOURS["AMAGOLD"], "linewidth": 2.2},
@@ -161,7 +161,7 @@ def _lines(axes: Axes, methods: dict[str, Any], place: str, word: str) -> None:
 
 def entropies(numbers: Numbers) -> Figure:
     """A panel for each method, a line for each setting: the share of letters below an entropy."""
-    from amagold_lab.paper.uncertainty import below, widest
+    from amagold_lab.paper.figure5_uncertainty import below, widest
 
     figure = new_figure(
         10.0,

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold_lab.paper.item import Check
+from amagold_lab.paper.experiment import Check
 
 if TYPE_CHECKING:
-    from amagold_lab.paper.reproduce import Outcome
+    from amagold_lab.paper.reproduce import ExperimentOutcome
 
 TEMPLATE = "page.html"
 
 
-def render(folder: Path, outcomes: "Sequence[Outcome]", facts: Mapping[str, Any]) -> str:
+def render(folder: Path, outcomes: "Sequence[ExperimentOutcome]", facts: Mapping[str, Any]) -> str:
     """The whole page; figures are read from the folder."""
     import jinja2
 

@@ -23,7 +23,7 @@ NUM_STEPS = 10
 NOISE = 1.0  # standard deviation of the gradients' error
 
 
-class Problem(NamedTuple):
+class SyntheticDensity(NamedTuple):
     """A density and the box whose cells its draws are counted in."""
 
     density: Callable[[], Density]
@@ -34,9 +34,9 @@ class Problem(NamedTuple):
 
 
 PROBLEMS = {
-    "double well": Problem(double_well, double_well_log_density, (-6.0,), (5.0,), (110,)),
-    "Dist1": Problem(dist1, dist1_log_density, (-4.0, -8.0), (14.0, 8.0), (45, 40)),
-    "Dist2": Problem(dist2, dist2_log_density, (-6.0, -6.0), (6.0, 6.0), (40, 40)),
+    "double well": SyntheticDensity(double_well, double_well_log_density, (-6.0,), (5.0,), (110,)),
+    "Dist1": SyntheticDensity(dist1, dist1_log_density, (-4.0, -8.0), (14.0, 8.0), (45, 40)),
+    "Dist2": SyntheticDensity(dist2, dist2_log_density, (-6.0, -6.0), (6.0, 6.0), (40, 40)),
 }
 
 
@@ -73,7 +73,7 @@ def make_sampler(method: str, problem: str, step_size: float) -> Sampler:
     )
 
 
-class Segment(NamedTuple):
+class SegmentDraws(NamedTuple):
     """Some draws of every chain, with axes (draw, chain, ...)."""
 
     position: np.ndarray
@@ -82,7 +82,7 @@ class Segment(NamedTuple):
 
 def segments(
     sampler: Sampler, key: jax.Array, num_chains: int, length: int, count: int
-) -> Iterator[Segment]:
+) -> Iterator[SegmentDraws]:
     """`count` segments of `length` draws of each chain, all chains from zero. Equal segments
     compile once.
     """
@@ -101,10 +101,10 @@ def segments(
     yield from _on_host(waiting)
 
 
-def _on_host(pieces: list[Kept]) -> Iterator[Segment]:
+def _on_host(pieces: list[Kept]) -> Iterator[SegmentDraws]:
     if pieces:
         join = lambda values: np.concatenate([np.asarray(value) for value in values])  # noqa: E731
-        yield Segment(
+        yield SegmentDraws(
             join([piece.position for piece in pieces]),
             join([piece.info.acceptance_rate for piece in pieces]),
         )

@@ -1,0 +1,239 @@
+"""Every benchmark, in the order of the table. Add one by adding a row."""
+
+from functools import partial
+
+from amagold_lab.bench import (
+    against_peers,
+    benchmark_posteriors,
+    dist1_against_c,
+    double_well_against_c,
+    logistic_against_c,
+    memory,
+    network_overhead,
+    startup,
+    whole_run,
+)
+from amagold_lab.bench.measure import Benchmark
+
+BENCHMARKS = (
+    Benchmark(
+        "double-well-1024",
+        "leapfrog steps/s of 1,024 chains on all cores / of a plain C loop on one core",
+        0.5,
+        True,
+        partial(double_well_against_c.measure, 1024, 400),
+    ),
+    Benchmark(
+        "double-well-1",
+        "leapfrog steps/s of one chain / of the same C loop",
+        0.15,
+        True,
+        partial(double_well_against_c.measure, 1, 100_000),
+    ),
+    Benchmark(
+        "dist1",
+        "leapfrog steps/s of 64 chains on Dist1, on all cores / of a plain C loop on one core",
+        1 / 3,
+        True,
+        partial(dist1_against_c.measure, 64, 10_000),
+    ),
+    Benchmark(
+        "logistic-64",
+        "leapfrog steps/s of 64 chains on all cores / of a plain C loop on one core: 690 x 15, "
+        "batch 32, full test",
+        0.5,
+        True,
+        partial(logistic_against_c.measure, 64, 400),
+    ),
+    Benchmark(
+        "logistic-1",
+        "leapfrog steps/s of one chain / of the same C loop",
+        0.2,
+        True,
+        partial(logistic_against_c.measure, 1, 10_000),
+    ),
+    Benchmark(
+        "network",
+        "ten leapfrog steps with their draws and gathers, no test / ten value_and_grad calls on "
+        "batches gathered before",
+        1.15,
+        False,
+        network_overhead.measure,
+    ),
+    Benchmark(
+        "network-test",
+        "ten leapfrog steps and the test over 60,000 examples / ten value_and_grad calls and one "
+        "pass over all examples",
+        1.2,
+        False,
+        network_overhead.measure_with_test,
+    ),
+    Benchmark(
+        "sample-double-well",
+        "transitions/s of one sample() call with store and progress, 4 chains / of the bare chunk "
+        "runner",
+        0.8,
+        True,
+        partial(whole_run.measure_double_well, 1_500_000),
+    ),
+    Benchmark(
+        "sample-heart",
+        "the same for the heart data, batches of 16",
+        0.8,
+        True,
+        partial(whole_run.measure_heart, 200_000),
+    ),
+    Benchmark(
+        "import",
+        "loading the samplers and sample() / import jax, each in a fresh process (median)",
+        1.3,
+        False,
+        startup.measure,
+    ),
+    Benchmark(
+        "memory",
+        "peak memory with thin=100 / with thin=1, the same number of draws",
+        1.2,
+        False,
+        memory.measure_thinning,
+    ),
+    Benchmark(
+        "memory-store",
+        "peak memory of sample() with a store: 10^6 draws / 10^4 draws, 4 chains",
+        1.2,
+        False,
+        memory.measure_store,
+    ),
+    Benchmark(
+        "memory-data",
+        "peak memory of sampling 10 million examples x 20 beyond that of the imports / bytes of X "
+        "and y as float32, 64 chains",
+        3.0,
+        False,
+        partial(memory.measure_data, memory.LARGE_EXAMPLES, memory.LARGE_PARAMETERS),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at "
+        "the mode: 10^6 x 20",
+        1_000,
+        True,
+        partial(
+            against_peers.measure_rate,
+            "logistic 1000000 x 20",
+            benchmark_posteriors.logistic(1_000_000, 20),
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6-setup",
+        "seconds from nothing to 1,000 effective draws: NumPyro's NUTS as it comes (gradients "
+        "counted at 20,000 rows) / sample()",
+        100,
+        True,
+        partial(
+            against_peers.measure_from_nothing_as_it_comes,
+            "logistic 1000000 x 20",
+            benchmark_posteriors.logistic(1_000_000, 20),
+            benchmark_posteriors.logistic(20_000, 20),
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-1e6-given",
+        "the same, with NUTS given the mode and the Hessian for nothing and a warm-up of 150 / "
+        "sample(), which finds its own",
+        10,
+        True,
+        partial(
+            against_peers.measure_from_nothing,
+            "logistic 1000000 x 20",
+            benchmark_posteriors.logistic(1_000_000, 20),
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-in-n",
+        "effective draws/s after warm-up of sample(), 64 chains: 4 x 10^6 examples / 10^5 "
+        "examples, 20 parameters",
+        0.7,
+        True,
+        partial(against_peers.measure_growth, 100_000, 4_000_000, 20),
+        is_long=True,
+    ),
+    Benchmark(
+        "flat-logistic-d100",
+        "as flat-logistic-1e6, with 100 parameters",
+        50,
+        True,
+        partial(
+            against_peers.measure_rate,
+            "logistic 1000000 x 100",
+            benchmark_posteriors.logistic(1_000_000, 100),
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "softmax-1e5",
+        "the same for models.softmax: 10^5 examples, 9 predictors, 3 classes",
+        20,
+        True,
+        partial(against_peers.measure_rate, "softmax", benchmark_posteriors.softmax(100_000, 9, 3)),
+        is_long=True,
+    ),
+    Benchmark(
+        "robust-1e5",
+        "the same for models.robust: 10^5 x 20",
+        20,
+        True,
+        partial(against_peers.measure_rate, "robust", benchmark_posteriors.robust(100_000, 20)),
+        is_long=True,
+    ),
+    Benchmark(
+        "own-likelihood-1e6",
+        "the same for a logistic regression that a user wrote, without bounds: 10^6 x 20",
+        5,
+        True,
+        partial(
+            against_peers.measure_rate,
+            "own likelihood",
+            benchmark_posteriors.own_likelihood(1_000_000, 20),
+        ),
+        is_long=True,
+    ),
+    Benchmark(
+        "australian-64",
+        "effective draws/s after warm-up of sample() / of the better of BlackJAX's and NumPyro's "
+        "NUTS, 64 chains each: 690 x 15",
+        10,
+        True,
+        partial(against_peers.measure_small, benchmark_posteriors.australian(), 64, 1_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "australian-4",
+        "the same with 4 chains each",
+        5,
+        True,
+        partial(against_peers.measure_small, benchmark_posteriors.australian(), 4, 5_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "hmcecs",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's HMCECS on every "
+        "core, given mode and Hessian: 10^6 x 20",
+        10,
+        True,
+        partial(against_peers.measure_hmcecs, 1_000_000, 20),
+        is_long=True,
+    ),
+    Benchmark(
+        "hmcecs-d50",
+        "the same for 200,000 x 50",
+        10,
+        True,
+        partial(against_peers.measure_hmcecs, 200_000, 50),
+        is_long=True,
+    ),
+)
