@@ -12,7 +12,11 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 import jax
+import jaxtyping
 import pytest
+import shape_checks
+
+shape_checks.install()
 
 # bytes, above which compiled programs are given up: thousands of tests have each their own
 MOST_RESIDENT, MORE_RESIDENT = 3 * 2**30, 2**30
@@ -32,6 +36,14 @@ def unexpected_warnings_fail(monkeypatch):
         raise error
 
     monkeypatch.setattr("amagold.sampling._advice._instead_of_raising", fail)
+
+
+@pytest.fixture
+def unchecked():
+    """Wrong types come through, as they do for a user, who gets a sentence."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 _allowed = [MOST_RESIDENT]

@@ -159,6 +159,7 @@ def test_a_reference_that_moves_is_seen():
     )
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("order", [0, 3, "two"])
 def test_bad_orders_are_refused(order):
     with pytest.raises(ValueError, match="order must be 1 or 2"):

@@ -1,10 +1,9 @@
 """What every test offers."""
 
-from typing import Any, ClassVar, NamedTuple, Protocol
-
-import jax
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from amagold.core import trees
+from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
 from amagold.mode._reference import Reference
 from amagold.target import Target
 
@@ -12,16 +11,17 @@ from amagold.target import Target
 class Decision(NamedTuple):
     """The outcome of one test."""
 
-    is_accepted: jax.Array
-    log_ratio: jax.Array  # log a, before the minimum with 0; -inf outside the domain
-    is_divergent: jax.Array  # the ratio was not finite, or hopeless
-    memory: Any  # what is remembered of the proposed position, should it be accepted
+    is_accepted: Flag
+    log_ratio: Scalar  # log a, before the minimum with 0; -inf outside the domain
+    is_divergent: Flag  # the ratio was not finite, or hopeless
+    memory: trees.PyTree  # what is remembered of the proposed position, should it be accepted
     # how many the test looked at, where that is not the same every time
-    num_examples: jax.Array | None = None
+    num_examples: Whole | None = None
     # an example that broke the bound a test rests on, or -1; empty for tests without bounds
-    broken_bound: Any = ()
+    broken_bound: Whole | tuple[()] = ()
 
 
+@runtime_checkable
 class Acceptance(Protocol):
     """Decides whether the end of a trajectory becomes the next state."""
 
@@ -29,16 +29,21 @@ class Acceptance(Protocol):
     # False when the decision does not look at the work, so that no proposal need compute it
     uses_work: ClassVar[bool]
 
-    def draw(self, key: jax.Array) -> Any:
+    def draw(self, key: RandomKey) -> trees.PyTree:
         """The randomness of one test."""
         ...
 
-    def remember(self, target: Target, position: trees.PyTree) -> Any:
+    def remember(self, target: Target, position: Position) -> trees.PyTree:
         """What the next test needs to know of the current position."""
         ...
 
     def decide(
-        self, target: Target, draws: Any, memory: Any, proposed: trees.PyTree, work: jax.Array
+        self,
+        target: Target,
+        draws: trees.PyTree,
+        memory: trees.PyTree,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         """Accept or reject the proposed position, given what is remembered of the current one and
         the work of getting there.
@@ -55,7 +60,7 @@ class Acceptance(Protocol):
         """The test for a target; `reference` is what the gradient knows of all data."""
         return self
 
-    def energy(self, memory: Any) -> Any:
+    def energy(self, memory: trees.PyTree) -> Scalar | tuple[()]:
         """U of the remembered position, up to a constant; the empty tuple when that is not
         remembered.
         """
@@ -67,6 +72,7 @@ class Acceptance(Protocol):
     needs_fresh_momentum: ClassVar[bool] = False
 
 
+@runtime_checkable
 class UnboundTest(Protocol):
     """A test before it knows its target."""
 

@@ -5,33 +5,40 @@ however many there are.
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float, Float32, Int32
 
 from amagold.core import trees
 from amagold.core.randomness import row_numbers
+from amagold.core.shapes import RandomKey
 
 
 @trees.record()
 class AliasTable:
     """Pick a slot uniformly; keep it with its probability, else take its alias."""
 
-    probability: jax.Array
-    alias: jax.Array
+    probability: Float32[Array, " examples"]
+    alias: Int32[Array, " examples"]
 
     @property
     def size(self) -> int:
         return self.probability.shape[0]
 
-    def draw(self, key: jax.Array, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+    def draw(
+        self, key: RandomKey, shape: tuple[int, ...]
+    ) -> tuple[Int32[Array, "*shape"], Float[Array, "*shape"]]:
         """What `pick` needs for independent examples: slots and uniform numbers."""
         slot_key, keep_key = jax.random.split(key)
         return row_numbers(slot_key, shape, self.size), jax.random.uniform(keep_key, shape)
 
-    def pick(self, slots: jax.Array, uniforms: jax.Array) -> jax.Array:
+    def pick(
+        self, slots: Int32[Array, "*shape"], uniforms: Float[Array, "*shape"]
+    ) -> Int32[Array, "*shape"]:
         kept = uniforms < self.probability.at[slots].get(mode="promise_in_bounds")
         return jnp.where(kept, slots, self.alias.at[slots].get(mode="promise_in_bounds"))
 
 
-def alias_table(weights: np.ndarray) -> AliasTable:
+def alias_table(weights: Float[np.ndarray, " examples"]) -> AliasTable:
     """The table for positive weights, by cumulative sums: each heavy slot in turn fills up the
     light ones until it is light itself.
     """

@@ -3,16 +3,18 @@ on a few examples share.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float32, Int32
 
 from amagold.acceptance._acceptance_test import Decision
 from amagold.acceptance._alias_table import AliasTable
 from amagold.acceptance._full_test import HOPELESS
-from amagold.core import trees
 from amagold.core.randomness import scaled, unit
+from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
 from amagold.data import Chunk
 from amagold.energy._chunks import chunk_size_for
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
@@ -20,15 +22,19 @@ from amagold.target import Posterior
 
 ROUNDING = 1e-3  # by which an example may seem to exceed its bound
 
+# the logarithm of the test's uniform number, and a key for the arrivals
+Draws = tuple[Scalar, RandomKey]
 
+
+@runtime_checkable
 class Place(Protocol):
     """What such a test remembers of a position."""
 
     @property
-    def position(self) -> trees.PyTree: ...
+    def position(self) -> Position: ...
 
     @property
-    def energy(self) -> jax.Array:
+    def energy(self) -> Scalar:
         """-log prior and what is known of all data, without the constant."""
         ...
 
@@ -36,23 +42,23 @@ class Place(Protocol):
 class Arrivals(NamedTuple):
     """A block of a Poisson process of rate one, and which examples arrive."""
 
-    waiting_times: jax.Array
-    slots: jax.Array
-    uniforms: jax.Array
-    keeps: jax.Array
+    waiting_times: Float32[Array, " arrivals"]
+    slots: Int32[Array, " arrivals"]
+    uniforms: Float32[Array, " arrivals"]
+    keeps: Float32[Array, " arrivals"]
 
 
 class Count(NamedTuple):
     """How far a test is through its arrivals."""
 
-    time: jax.Array
-    log_ratio: jax.Array  # of the arrivals so far
-    num_examples: jax.Array
-    broken_bound: jax.Array
-    num_blocks: jax.Array
+    time: Scalar
+    log_ratio: Scalar  # of the arrivals so far
+    num_examples: Whole
+    broken_bound: Whole
+    num_blocks: Whole
 
 
-def draw_test(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def draw_test(key: RandomKey) -> Draws:
     """The logarithm of the test's uniform number, and a key for the arrivals: how many are needed
     depends on the two positions.
     """
@@ -61,8 +67,8 @@ def draw_test(key: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def count_arrivals(
-    rate: jax.Array,
-    key: jax.Array,
+    rate: Scalar,
+    key: RandomKey,
     table: AliasTable,
     block_size: int,
     look: Callable[[Count, Arrivals], Count],
@@ -93,11 +99,11 @@ def count_arrivals(
 
 def conclude(
     target: Posterior,
-    log_uniform: jax.Array,
+    log_uniform: Scalar,
     here: Place,
     there: Place,
-    work: jax.Array,
-    scans: jax.Array,
+    work: Scalar,
+    scans: Flag,
     count: Count,
 ) -> Decision:
     """The decision from what is known and the arrivals' part of log a, or from all data where
@@ -117,14 +123,12 @@ def conclude(
     return Decision(is_accepted, ratio, is_divergent, there, num_examples, count.broken_bound)
 
 
-def scan_all(
-    target: Posterior, position: trees.PyTree, proposed: trees.PyTree, scans: jax.Array
-) -> jax.Array:
+def scan_all(target: Posterior, position: Position, proposed: Position, scans: Flag) -> Scalar:
     """log pi(theta*) - log pi(theta) over all data; a loop that does not turn where no chain asks
     for it.
     """
 
-    def visit(total: Wide, chunk: Chunk, ends: tuple[trees.PyTree, trees.PyTree]) -> Wide:
+    def visit(total: Wide, chunk: Chunk, ends: tuple[Position, Position]) -> Wide:
         here, there = (target.log_likelihoods(at, chunk.rows) for at in ends)
         return add_to(total, chunk.only_new(there - here))
 

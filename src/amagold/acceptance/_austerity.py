@@ -7,16 +7,17 @@ several times the error, and larger where a few examples decide.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float32, Int
 
 from amagold.acceptance._differences import checked_order, differences_of
 from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
+from amagold.core.shapes import Flag, Position, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Target, with_data
 
@@ -25,14 +26,12 @@ from amagold.target import Target, with_data
 class TTest:
     """Sure when |mean - mu| > t s: one critical value t for each look."""
 
-    critical: jax.Array
+    critical: Float32[Array, " looks"]
 
-    def prepare(self, position: trees.PyTree, proposed: trees.PyTree) -> tuple[()]:
+    def prepare(self, position: Position, proposed: Position) -> tuple[()]:
         return ()
 
-    def is_sure(
-        self, seen: Seen, distance: jax.Array, num_examples: int, prepared: Any
-    ) -> jax.Array:
+    def is_sure(self, seen: Seen, distance: Scalar, num_examples: int, prepared: tuple[()]) -> Flag:
         # s^2 = (s_l^2 / m) (1 - (m - 1) / (N - 1)), s_l^2 the variance of the m differences seen
         left = (num_examples - seen.num_seen) / max(num_examples - 1, 1)
         return distance > self.critical[seen.num_looks] * jnp.sqrt(
@@ -48,7 +47,7 @@ class Austerity:
     batch_size: int
     growth: float
     order: int
-    center: Any
+    center: trees.PyTree
 
     def bind(self, target: Target, reference: Reference | None = None) -> SequentialTest:
         """The test for a target; with control variates a pass or two over the data for the
@@ -98,7 +97,7 @@ def austerity(
     )
 
 
-def _critical(ends: jax.Array, error: float) -> jax.Array:
+def _critical(ends: Int[Array, " looks"], error: float) -> Float32[Array, " looks"]:
     """The t value that is exceeded with a probability of `error`, for each look's number of
     examples less one.
     """

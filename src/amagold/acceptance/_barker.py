@@ -16,7 +16,6 @@ lost. With a kept momentum every loss turns the chain around: use it with `resam
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,8 +37,12 @@ from amagold.acceptance._sequential_test import (
     is_hopeless,
 )
 from amagold.core import checks, trees
+from amagold.core.shapes import Flag, Position, RandomKey, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Target, with_data
+
+# a normal and a uniform number, and a key for the order of the examples
+Draws = tuple[Scalar, Scalar, RandomKey]
 
 
 @trees.record(static=("label",))
@@ -53,9 +56,9 @@ class BarkerTest(Acceptance):
     label: str
     differences: Differences
     looks: Schedule
-    variance: jax.Array
+    variance: Scalar
 
-    def draw(self, key: jax.Array) -> Any:
+    def draw(self, key: RandomKey) -> Draws:
         """A normal and a uniform number, and a key for the order in which examples are
         looked at.
         """
@@ -67,16 +70,16 @@ class BarkerTest(Acceptance):
             order_key,
         )
 
-    def remember(self, target: Target, position: trees.PyTree) -> SequentialMemory:
+    def remember(self, target: Target, position: Position) -> SequentialMemory:
         return SequentialMemory(position, self.differences.known(as_posterior(target), position))
 
     def decide(
         self,
         target: Target,
-        draws: Any,
+        draws: Draws,
         memory: SequentialMemory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         posterior = as_posterior(target)
         num_examples = posterior.num_examples
@@ -84,7 +87,7 @@ class BarkerTest(Acceptance):
         there = self.remember(target, proposed)
         known = work + memory.known - there.known
 
-        def settles(seen: Seen) -> jax.Array:
+        def settles(seen: Seen) -> Flag:
             return seen.error(num_examples) ** 2 <= self.variance
 
         is_inside = target.is_inside(proposed)
@@ -131,7 +134,7 @@ class Barker:
     batch_size: int
     growth: float
     order: int
-    center: Any
+    center: trees.PyTree
 
     def bind(self, target: Target, reference: Reference | None = None) -> BarkerTest:
         """The test for a target; with control variates a pass or two over the data for the

@@ -4,15 +4,17 @@ with it before the first draw.
 
 import math
 from functools import reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float
 
 from amagold.acceptance._predictor_norms import slopes
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import Example, PerRow, Position, Predictor, Rows, Scalar, Vector
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
 
@@ -22,8 +24,10 @@ TOLERANCE = 2e-3  # of a change, that two ways of computing it may differ by
 ROUNDING = 256.0 * float(np.finfo(np.float32).eps)  # of the numbers that were added up on the way
 TINY = float(np.finfo(np.float32).tiny)
 
+Moves = Float[Array, "moves parameters"]
 
-def check_agreement(target: Posterior, bounds: LinearBounds, center: trees.PyTree) -> None:
+
+def check_agreement(target: Posterior, bounds: LinearBounds, center: Position) -> None:
     """Raise unless `outcome(predictor(position, example), example)` is the log likelihood but for a
     constant of each example.
 
@@ -37,7 +41,7 @@ def check_agreement(target: Posterior, bounds: LinearBounds, center: trees.PyTre
         compare(target, bounds, center)
 
 
-def compare(target: Posterior, bounds: LinearBounds, center: trees.PyTree) -> None:
+def compare(target: Posterior, bounds: LinearBounds, center: Position) -> None:
     """The comparison itself."""
     numbers = np.unique(
         np.linspace(0, target.num_examples - 1, min(NUM_EXAMPLES, target.num_examples)).astype(int)
@@ -68,8 +72,8 @@ def compare(target: Posterior, bounds: LinearBounds, center: trees.PyTree) -> No
 
 @jit(ONCE, "bounds")
 def _disagreements(
-    target: Posterior, bounds: LinearBounds, center: trees.PyTree, rows: trees.PyTree
-) -> tuple[jax.Array, jax.Array]:
+    target: Posterior, bounds: LinearBounds, center: Position, rows: Rows
+) -> tuple[Float[Array, "moves rows"], Float[Array, "moves rows"]]:
     """How far the predictor is from linear, and the outcome from the log likelihood: above one is
     too far, by (position, example).
 
@@ -82,16 +86,14 @@ def _disagreements(
     )
     moves = _scaled(bounds, jacobians, directions, center, rows)
 
-    def changes(
-        at: trees.PyTree, row: trees.PyTree
-    ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    def changes(at: Position, row: Example) -> tuple[Predictor, Scalar, Predictor, Scalar]:
         z = bounds.predictor(at, row)
         value, slope = jax.value_and_grad(bounds.outcome)(z, row)
         return z, value, slope, target.log_likelihood(at, row)
 
     z, value, slope, wanted = jax.vmap(lambda row: changes(center, row))(rows)
 
-    def one(move: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def one(move: Vector) -> tuple[PerRow, PerRow]:
         at = trees.unflatten_like(flat + move, center)
         there = jax.vmap(lambda row: changes(at, row))(rows)
         # the move as rounding left it
@@ -121,15 +123,15 @@ def _disagreements(
 
 def _scaled(
     bounds: LinearBounds,
-    jacobians: jax.Array,
-    directions: jax.Array,
-    center: trees.PyTree,
-    rows: trees.PyTree,
-) -> jax.Array:
+    jacobians: Float[Array, "rows predictors parameters"],
+    directions: Moves,
+    center: Position,
+    rows: Rows,
+) -> Moves:
     """Moves of the position that change a typical example's predictor by the lengths, in units of
     its likelihood's scale.
     """
-    scales: Any = 1.0
+    scales: PerRow | float = 1.0
     if bounds.scale is not None:
         of_example = bounds.scale
         scales = jax.vmap(lambda row: of_example(bounds.predictor(center, row), row))(rows)
@@ -147,5 +149,5 @@ def _scaled(
     return directions * (jnp.asarray(LENGTHS) / jnp.maximum(pace, TINY))[:, None]
 
 
-def _as_rows(values: jax.Array) -> jax.Array:
+def _as_rows(values: Float[Array, " rows *predictor"]) -> Float[Array, "rows predictors"]:
     return values.reshape(values.shape[0], -1)

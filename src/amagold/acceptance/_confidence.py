@@ -15,11 +15,11 @@ decision, with no normal law in it, if R is one.
 import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float32
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._differences import Differences, checked_order, differences_of
@@ -27,6 +27,7 @@ from amagold.acceptance._predictor_norms import norms_and_scales
 from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
+from amagold.core.shapes import Flag, Matrix, Position, Scalar, Vector
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
@@ -42,12 +43,12 @@ class Range:
     order: int
     bounds: LinearBounds
     is_scalar: bool  # whether an example's predictor is one number
-    whitening: jax.Array  # L^T: distances are lengths of L^T (theta - reference)
-    center: jax.Array
-    weight: jax.Array  # the largest c_i
-    largest: jax.Array  # of the a_i
+    whitening: Matrix  # L^T: distances are lengths of L^T (theta - reference)
+    center: Vector
+    weight: Scalar  # the largest c_i
+    largest: Scalar  # of the a_i
 
-    def __call__(self, position: trees.PyTree, proposed: trees.PyTree) -> jax.Array:
+    def __call__(self, position: Position, proposed: Position) -> Scalar:
         here, there = (
             self.whitening @ (trees.flatten(at) - self.center) for at in (position, proposed)
         )
@@ -65,15 +66,13 @@ class Range:
 class Bernstein:
     """Sure when |mean - mu| exceeds the bound."""
 
-    logarithms: jax.Array  # log(10 / delta_k) of each look
+    logarithms: Float32[Array, " looks"]  # log(10 / delta_k) of each look
     range: Range | None  # None: measured from the examples seen, which no theorem covers
 
-    def prepare(self, position: trees.PyTree, proposed: trees.PyTree) -> jax.Array:
+    def prepare(self, position: Position, proposed: Position) -> Scalar:
         return jnp.float32(0.0) if self.range is None else self.range(position, proposed)
 
-    def is_sure(
-        self, seen: Seen, distance: jax.Array, num_examples: int, prepared: jax.Array
-    ) -> jax.Array:
+    def is_sure(self, seen: Seen, distance: Scalar, num_examples: int, prepared: Scalar) -> Flag:
         count, logarithm = seen.num_seen.astype(jnp.float32), self.logarithms[seen.num_looks]
         # rho_m = 1 - (m - 1) / N up to half of the data, (1 - m / N)(1 + 1 / m) after it
         early, late = (
@@ -95,7 +94,7 @@ class Confidence:
     batch_size: int
     growth: float
     order: int
-    center: Any
+    center: trees.PyTree
 
     def bind(self, target: Target, reference: Reference | None = None) -> SequentialTest:
         """The test for a target: passes over the data for the reference, unless the gradient has

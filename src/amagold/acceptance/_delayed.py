@@ -18,7 +18,7 @@ unknown): the mean of min(1, ratio) is the probability of acceptance.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ import jax.numpy as jnp
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._full_test import HOPELESS
 from amagold.core import trees
+from amagold.core.shapes import Flag, Position, RandomKey, Scalar
 from amagold.data import Chunk
 from amagold.energy._chunks import chunk_size_for
 from amagold.energy._float64 import in_double, needs_double, wide_log_likelihoods
@@ -37,8 +38,8 @@ from amagold.target import Posterior, Target, with_data
 class DelayedMemory(NamedTuple):
     """What is remembered of a position."""
 
-    log_prior: jax.Array
-    polynomial: jax.Array  # T(theta), without the constant
+    log_prior: Scalar
+    polynomial: Scalar  # T(theta), without the constant
     # over all data; zero for a proposal that the first stage rejected, which is never kept
     log_likelihood: Wide
 
@@ -56,12 +57,12 @@ class DelayedTest(Acceptance):
     reference: Reference
     is_wide: bool = False  # whether log likelihoods are evaluated in float64
 
-    def draw(self, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def draw(self, key: RandomKey) -> tuple[Scalar, Scalar]:
         """A uniform for each stage, as its logarithm."""
         first, second = jax.random.split(key)
         return -jax.random.exponential(first), -jax.random.exponential(second)
 
-    def remember(self, target: Target, position: trees.PyTree) -> DelayedMemory:
+    def remember(self, target: Target, position: Position) -> DelayedMemory:
         posterior = _with_data(target)
         polynomial = self._polynomial(position)
         return DelayedMemory(
@@ -70,16 +71,16 @@ class DelayedTest(Acceptance):
             self._total(posterior, position, jnp.bool_(True)),
         )
 
-    def energy(self, memory: DelayedMemory) -> jax.Array:
+    def energy(self, memory: DelayedMemory) -> Scalar:
         return -memory.log_prior - (memory.log_likelihood.high + memory.log_likelihood.low)
 
     def decide(
         self,
         target: Target,
-        draws: Any,
+        draws: tuple[Scalar, Scalar],
         memory: DelayedMemory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         posterior = _with_data(target)
         log_prior, polynomial = posterior.log_prior(proposed), self._polynomial(proposed)
@@ -104,12 +105,12 @@ class DelayedTest(Acceptance):
     def num_examples(self, target: Target) -> int:
         return _with_data(target).num_examples
 
-    def _total(self, target: Posterior, position: trees.PyTree, is_wanted: jax.Array) -> Wide:
+    def _total(self, target: Posterior, position: Position, is_wanted: Flag) -> Wide:
         """sum_i log likelihood_i, summed in float64; a loop that does not turn where no chain asks
         for it.
         """
 
-        def visit(total: Wide, chunk: Chunk, here: trees.PyTree) -> Wide:
+        def visit(total: Wide, chunk: Chunk, here: Position) -> Wide:
             with in_double(self.is_wide):
                 evaluate = wide_log_likelihoods if self.is_wide else Posterior.log_likelihoods
                 return add_to(total, chunk.only_new(evaluate(target, here, chunk.rows)))
@@ -117,7 +118,7 @@ class DelayedTest(Acceptance):
         chunk_size = chunk_size_for(target, position)
         return target.examples.scan_if(is_wanted, visit, zero(), position, chunk_size)
 
-    def _polynomial(self, position: trees.PyTree) -> jax.Array:
+    def _polynomial(self, position: Position) -> Scalar:
         return self.reference.taylor_energy(self.reference.away(position), self.reference.order)
 
 
@@ -126,7 +127,7 @@ class Delayed:
     """Delayed acceptance, before it knows its target."""
 
     order: int
-    center: Any
+    center: Position | None
 
     def bind(self, target: Target, reference: Reference | None = None) -> DelayedTest:
         """The test for a target: passes over the data for the reference, unless the gradient has

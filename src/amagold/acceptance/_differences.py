@@ -11,15 +11,16 @@ not subtracted.
 """
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float64
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._remainders import derivative, remainder_differences
 from amagold.core import trees
+from amagold.core.shapes import Example, Flag, PerRow, Position, Rows, Scalar
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
@@ -42,7 +43,7 @@ class Differences:
     bounds: LinearBounds | None
     reference: Reference | None  # None of order 0
 
-    def known(self, target: Posterior, position: trees.PyTree) -> jax.Array:
+    def known(self, target: Posterior, position: Position) -> Scalar:
         """K = -log prior + T, without the constant of T: what is known of the energy before any
         example is looked at.
         """
@@ -52,8 +53,8 @@ class Differences:
         return prior + self.reference.taylor_energy(self.reference.away(position), self.order)
 
     def between(
-        self, target: Posterior, position: trees.PyTree, proposed: trees.PyTree, rows: trees.PyTree
-    ) -> jax.Array:
+        self, target: Posterior, position: Position, proposed: Position, rows: Rows
+    ) -> PerRow:
         """D_i = R_i(theta*) - R_i(theta), one number for each of the rows."""
         if self.reference is None:
             return target.log_likelihoods(position, rows) - target.log_likelihoods(proposed, rows)
@@ -89,7 +90,7 @@ def differences_of(
     return Differences(order, target.bounds, reference)
 
 
-def checked_order(order: Any, center: trees.PyTree = None) -> int:
+def checked_order(order: int | None, center: trees.PyTree = None) -> int:
     """The order as a number; None is 0."""
     if order is not None and (isinstance(order, bool) or order not in (0, 1, 2)):
         raise ValueError(f"order must be 0, 1 or 2, got {order!r}; 0 is without control variates")
@@ -101,7 +102,7 @@ def checked_order(order: Any, center: trees.PyTree = None) -> int:
     return int(order or 0)
 
 
-def _rules(order: int) -> tuple[np.ndarray, np.ndarray]:
+def _rules(order: int) -> tuple[Float64[np.ndarray, " places"], Float64[np.ndarray, "2 places"]]:
     """Places t in (0, 1), and two rows of weights for the integral of (1 - t)^order / order! f(t):
     of all places, and of three of them.
     """
@@ -114,14 +115,14 @@ def _rules(order: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _remainders(
-    target: Posterior, order: int, center: trees.PyTree, position: trees.PyTree, rows: trees.PyTree
-) -> jax.Array:
+    target: Posterior, order: int, center: Position, position: Position, rows: Rows
+) -> PerRow:
     """R_i(theta) for each of the rows, for any likelihood."""
     step = jax.tree.map(jnp.subtract, position, center)
     places, rules = _rules(order)
 
-    def one(row: trees.PyTree) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        def along(place: Any) -> jax.Array:
+    def one(row: Example) -> tuple[Scalar, Scalar, Scalar, Flag]:
+        def along(place: Scalar) -> Scalar:
             return -target.log_likelihood(
                 jax.tree.map(lambda at, by: at + place * by, center, step), row
             )

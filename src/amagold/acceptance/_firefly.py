@@ -36,9 +36,8 @@ The rate depends on theta alone, so whether to look at all data instead must dep
 alike: on the larger of the two rates.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
@@ -47,12 +46,14 @@ from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
     Count,
+    Draws,
     conclude,
     count_arrivals,
     draw_test,
 )
 from amagold.acceptance._firefly_bounds import gaps_of
 from amagold.core import trees
+from amagold.core.shapes import Matrix, PerExample, Position, RandomKey, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
@@ -61,9 +62,9 @@ from amagold.target._linear_bounds import LinearBounds
 class FireflyMemory(NamedTuple):
     """What is remembered of a position."""
 
-    position: trees.PyTree
-    size: jax.Array  # M(theta)
-    energy: jax.Array  # -log prior - sum log B, without the constant
+    position: Position
+    size: Scalar  # M(theta)
+    energy: Scalar  # -log prior - sum log B, without the constant
 
 
 @trees.record(static=("block_size", "bounds"))
@@ -79,16 +80,16 @@ class FireflyTest(Acceptance):
     # -sum log B about the reference: its gradient is the energy's, its Hessian that of the
     # parabolas
     surrogate: Reference
-    whitening: jax.Array  # L^T, of the norm in which M is measured
-    weights: jax.Array  # c_i
-    total: jax.Array  # C
+    whitening: Matrix  # L^T, of the norm in which M is measured
+    weights: PerExample  # c_i
+    total: Scalar  # C
     table: AliasTable
-    most: jax.Array  # expected arrivals above which all data are looked at instead
+    most: Scalar  # expected arrivals above which all data are looked at instead
 
-    def draw(self, key: jax.Array) -> Any:
+    def draw(self, key: RandomKey) -> Draws:
         return draw_test(key)
 
-    def remember(self, target: Target, position: trees.PyTree) -> FireflyMemory:
+    def remember(self, target: Target, position: Position) -> FireflyMemory:
         away = self.surrogate.away(position)
         size = 0.5 * jnp.sum((self.whitening @ away) ** 2)
         return FireflyMemory(
@@ -100,10 +101,10 @@ class FireflyTest(Acceptance):
     def decide(
         self,
         target: Target,
-        draws: Any,
+        draws: Draws,
         memory: FireflyMemory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         posterior = _with_data(target)
         log_uniform, arrivals_key = draws
@@ -125,8 +126,8 @@ class FireflyTest(Acceptance):
         self,
         target: Posterior,
         here: FireflyMemory,
-        proposed: trees.PyTree,
-        rate: jax.Array,
+        proposed: Position,
+        rate: Scalar,
         count: Count,
         arrivals: Arrivals,
     ) -> Count:

@@ -5,14 +5,12 @@ far off it is.
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._remainders import Remainder, predictors_of, remainder
-from amagold.core import trees
+from amagold.acceptance._remainders import Changes, Remainder, predictors_of, remainder
+from amagold.core.shapes import Example, Position, Predictor, Rows, Scalar
 from amagold.target._linear_bounds import LinearBounds
 
 
-def curvatures(
-    bounds: LinearBounds, center: jax.Array, example: trees.PyTree
-) -> tuple[jax.Array, jax.Array]:
+def curvatures(bounds: LinearBounds, center: Predictor, example: Example) -> tuple[Scalar, Scalar]:
     """kappa_i and what gap_i / (|z - z_ref|^2 / 2) cannot exceed, for the predictor `center` at the
     reference.
 
@@ -29,19 +27,19 @@ def curvatures(
 
 def gaps_of(
     bounds: LinearBounds,
-    reference: trees.PyTree,
-    position: trees.PyTree,
-    proposed: trees.PyTree,
-    rows: trees.PyTree,
+    reference: Position,
+    position: Position,
+    proposed: Position,
+    rows: Rows,
 ) -> Remainder:
     """gap_i at the two positions, for each of the rows, however near the reference, and what
     rounding may have added to them.
     """
 
-    def one(center: jax.Array, steps: jax.Array, row: trees.PyTree) -> Remainder:
+    def one(center: Predictor, steps: Changes, row: Example) -> Remainder:
         kappa, _ = curvatures(bounds, center, row)
 
-        def gap(step: jax.Array) -> Remainder:
+        def gap(step: Predictor) -> Remainder:
             # gap_i = kappa_i |z - z_ref|^2 / 2 - R_i, where R_i = -f(z) + f(z_ref) + f'(z_ref) . (z
             # - z_ref)
             value, rounding = remainder(lambda at: -bounds.outcome(at, row), 1, center, step)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float
 
 from amagold.acceptance._alias_table import alias_table
 from amagold.acceptance._bounds_agreement import check_agreement
@@ -14,6 +15,7 @@ from amagold.acceptance._firefly import FireflyTest
 from amagold.acceptance._firefly_bounds import curvatures
 from amagold.acceptance._predictor_norms import slopes as slopes_of
 from amagold.core import checks, trees
+from amagold.core.shapes import Example, Matrix, PerExample, Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, zeros_like
@@ -27,7 +29,7 @@ from amagold.target._linear_bounds import LinearBounds
 class Firefly:
     """Firefly, before it knows its target."""
 
-    center: Any
+    center: Position | None
     block_size: int
     bounds: LinearBounds | None
     most: float | None
@@ -117,7 +119,7 @@ def firefly(
 
 
 @partial(jax.jit, static_argnames=("bounds",))
-def _curvature(target: Posterior, position: trees.PyTree, bounds: LinearBounds) -> jax.Array:
+def _curvature(target: Posterior, position: Position, bounds: LinearBounds) -> Matrix:
     """The Hessian of -sum log B: sum_i kappa_i A_i^T A_i."""
     size = trees.size(position)
 
@@ -137,18 +139,18 @@ def _curvature(target: Posterior, position: trees.PyTree, bounds: LinearBounds) 
 
 @partial(jax.jit, static_argnames=("bounds",))
 def _weights(
-    target: Posterior, position: trees.PyTree, whitening: jax.Array, bounds: LinearBounds
-) -> jax.Array:
+    target: Posterior, position: Position, whitening: Matrix, bounds: LinearBounds
+) -> Float[Array, " {target.num_examples}"]:
     """c_i = (the most that gap_i can curve) a_i^2, where a_i is the largest change of z_i over a
     step of length one.
     """
 
-    def one(example: trees.PyTree) -> jax.Array:
+    def one(example: Example) -> Scalar:
         rows = slopes_of(bounds, position, example) @ whitening.T
         square = jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]
         return curvatures(bounds, bounds.predictor(position, example), example)[1] * square
 
-    def visit(found: jax.Array, chunk: Chunk) -> jax.Array:
+    def visit(found: PerExample, chunk: Chunk) -> PerExample:
         return chunk.write(found, jax.vmap(one)(chunk.rows))
 
     chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)

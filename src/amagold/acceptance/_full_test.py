@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.core import checks, trees
+from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.energy._float64 import needs_double
 from amagold.energy._remembered_energy import Memory, energy_of, log_density_difference, remember
 from amagold.mode._reference import Reference
@@ -39,23 +40,23 @@ class FullTest(Acceptance):
             else self
         )
 
-    def draw(self, key: jax.Array) -> jax.Array:
+    def draw(self, key: RandomKey) -> Scalar:
         # log of a uniform number, without the zero that a uniform draw can return
         return -jax.random.exponential(key)
 
-    def remember(self, target: Target, position: trees.PyTree) -> Memory:
+    def remember(self, target: Target, position: Position) -> Memory:
         return remember(target, position, self.keep, self.chunk_size)
 
-    def energy(self, memory: Memory) -> jax.Array:
+    def energy(self, memory: Memory) -> Scalar:
         return energy_of(memory)
 
     def decide(
         self,
         target: Target,
-        draws: jax.Array,
+        draws: Scalar,
         memory: Memory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         proposed_memory = self.remember(target, proposed)
         # log a = U(theta) - U(theta*) + rho

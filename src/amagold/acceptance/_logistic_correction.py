@@ -9,9 +9,10 @@ error of the sum's distribution function is 5e-6. That the correction is discret
 because the sum has a density.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float, Float32
 
 # of 0, 1, ..., 12, and of their negatives
 PROBABILITIES = np.array(
@@ -35,7 +36,7 @@ BOTH_SIDES = np.concatenate([PROBABILITIES[:0:-1], PROBABILITIES])
 CUMULATIVE = (np.cumsum(BOTH_SIDES) / BOTH_SIDES.sum())[:-1].astype(np.float32)
 
 
-def correction(uniform: jax.Array) -> jax.Array:
+def correction(uniform: Float[Array, "*shape"]) -> Float32[Array, "*shape"]:
     """The correction at which its distribution function reaches a uniform number."""
     steps = (uniform[..., None] > CUMULATIVE).sum(axis=-1)
     return (steps - (len(PROBABILITIES) - 1)).astype(jnp.float32)

@@ -1,10 +1,10 @@
 """No test at all: biased."""
 
-import jax
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.core import trees
+from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.target import Target
 
 
@@ -17,10 +17,10 @@ class NeverReject(Acceptance):
     label = "biased"
     uses_work = False
 
-    def draw(self, key: jax.Array) -> tuple[()]:
+    def draw(self, key: RandomKey) -> tuple[()]:
         return ()
 
-    def remember(self, target: Target, position: trees.PyTree) -> tuple[()]:
+    def remember(self, target: Target, position: Position) -> tuple[()]:
         return ()
 
     def decide(
@@ -28,8 +28,8 @@ class NeverReject(Acceptance):
         target: Target,
         draws: tuple[()],
         memory: tuple[()],
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         return Decision(jnp.bool_(True), jnp.float32(0.0), ~trees.all_finite(proposed), ())
 

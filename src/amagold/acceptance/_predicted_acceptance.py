@@ -3,8 +3,11 @@
 import math
 
 import numpy as np
+from jaxtyping import Float64
 
 from amagold.core import checks
+
+BetweenSteps = Float64[np.ndarray, "{num_steps} {num_steps}"]
 
 
 def predicted_acceptance(
@@ -61,7 +64,7 @@ def predicted_acceptance(
     return math.erfc(spread / (2.0 * math.sqrt(2.0)))
 
 
-def _error_correlation(plan: str, num_steps: int, batches_per_epoch: int | None) -> np.ndarray:
+def _error_correlation(plan: str, num_steps: int, batches_per_epoch: int | None) -> BetweenSteps:
     """corr(error_t, error_u) of the gradients of steps t and u: 1 for one batch, -1 / (E - 1) for
     two batches of an epoch.
     """
@@ -95,7 +98,7 @@ def _error_correlation(plan: str, num_steps: int, batches_per_epoch: int | None)
 
 def _direction_correlation(
     num_steps: int, step_size: float, decay: float, curvature: float
-) -> np.ndarray:
+) -> BetweenSteps:
     """E[(p_t + p_{t+1}) (p_u + p_{u+1})] for a momentum that keeps c = (1-b)/(1+b) of itself per
     step and turns with the curvature.
     """

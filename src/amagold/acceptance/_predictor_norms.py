@@ -4,15 +4,20 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
 
 from amagold.core import trees
+from amagold.core.shapes import Example, Matrix, PerExample, Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
 
 
-def slopes(bounds: LinearBounds, position: trees.PyTree, example: trees.PyTree) -> jax.Array:
+def slopes(
+    bounds: LinearBounds, position: Position, example: Example
+) -> Float[Array, "predictors parameters"]:
     """A_i with z_i = A_i theta + constant, one row for each number that the example's predictor
     has.
     """
@@ -23,14 +28,14 @@ def slopes(bounds: LinearBounds, position: trees.PyTree, example: trees.PyTree) 
 
 @partial(jax.jit, static_argnames=("bounds",))
 def norms_and_scales(
-    target: Posterior, position: trees.PyTree, whitening: jax.Array, bounds: LinearBounds
-) -> tuple[jax.Array, jax.Array]:
+    target: Posterior, position: Position, whitening: Matrix, bounds: LinearBounds
+) -> tuple[PerExample, PerExample]:
     """a_i = |A_i|, the operator norm of theta -> z_i from the norm of H, and the scale of each
     example's derivatives.
     """
     flat = trees.flatten(position)
 
-    def one(example: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+    def one(example: Example) -> tuple[Scalar, Scalar]:
         # A_i L^-T
         rows = slopes(bounds, position, example) @ whitening.T
         scale = (
@@ -42,7 +47,7 @@ def norms_and_scales(
             return jnp.linalg.norm(rows), scale
         return jnp.sqrt(jnp.linalg.eigvalsh(rows @ rows.T)[-1]), scale
 
-    def visit(carry: tuple[jax.Array, jax.Array], chunk: Chunk) -> tuple[jax.Array, jax.Array]:
+    def visit(carry: tuple[PerExample, PerExample], chunk: Chunk) -> tuple[PerExample, PerExample]:
         norms, scales = jax.vmap(one)(chunk.rows)
         return chunk.write(carry[0], norms), chunk.write(carry[1], scales)
 

@@ -14,11 +14,16 @@ bias of that order instead of averaging out.
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Int, Int32, UInt32
 
 from amagold.core import trees
 from amagold.core.randomness import row_numbers
+from amagold.core.shapes import RandomKey, Whole
 
 ROUNDS = 24
+
+Numbers = Int[Array, "*numbers"]
 
 
 @trees.record(static=("num_examples",))
@@ -26,17 +31,17 @@ class RandomOrder:
     """A permutation of 0, ..., num_examples - 1, one of a great many."""
 
     num_examples: int
-    sums: jax.Array  # K of each round
-    keys: jax.Array  # of each round's hash
+    sums: Int32[Array, " rounds"]  # K of each round
+    keys: UInt32[Array, " rounds"]  # of each round's hash
 
-    def __call__(self, places: jax.Array) -> jax.Array:
+    def __call__(self, places: Numbers) -> Numbers:
         """The examples at these places of the order, each place once; places are 0, ...,
         num_examples - 1.
         """
 
         def swap(
-            examples: jax.Array, of_round: tuple[jax.Array, jax.Array]
-        ) -> tuple[jax.Array, None]:
+            examples: Numbers, of_round: tuple[Whole, UInt32[Array, ""]]
+        ) -> tuple[Numbers, None]:
             total, key = of_round
             partner = total - examples
             partner = jnp.where(partner < 0, partner + self.num_examples, partner)
@@ -46,7 +51,7 @@ class RandomOrder:
         return jax.lax.scan(swap, places.astype(jnp.int32), (self.sums, self.keys))[0]
 
 
-def random_order(key: jax.Array, num_examples: int) -> RandomOrder:
+def random_order(key: RandomKey, num_examples: int) -> RandomOrder:
     """An order, from a key: O(1), however many examples there are."""
     sum_key, hash_key = jax.random.split(key)
     return RandomOrder(
@@ -56,7 +61,7 @@ def random_order(key: jax.Array, num_examples: int) -> RandomOrder:
     )
 
 
-def _bit(values: jax.Array, key: jax.Array) -> jax.Array:
+def _bit(values: Numbers, key: UInt32[Array, ""]) -> Bool[Array, "*numbers"]:
     """A random bit for each value: the top one after two multiplications that spread every bit of
     the value upwards.
     """

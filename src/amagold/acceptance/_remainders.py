@@ -10,35 +10,41 @@ confirms it to within its own rounding, so that nothing is ever worse than the s
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float, Float64
 
-from amagold.core import trees
+from amagold.core.shapes import Example, PerRow, Position, Predictor, Rows, Scalar
 from amagold.mode._reference import Reference
 from amagold.target._linear_bounds import LinearBounds
 
 ROUNDING = 16.0 * float(np.finfo(np.float32).eps)  # of the terms of a sum, that may be off in it
 HIDDEN = 1e3  # times the rounding that is counted: the most that there may be
 
+Changes = Float[Array, "2 *predictor"]  # to either position
+PerPlace = Float64[np.ndarray, " places"]
+Curve = Callable[[Scalar], Scalar]
+
 
 class Remainder(NamedTuple):
     """A remainder, and what rounding may have added to it."""
 
-    value: jax.Array
-    rounding: jax.Array
+    value: Float[Array, "*shape"]
+    rounding: Float[Array, "*shape"]
 
 
 def remainder_differences(
     bounds: LinearBounds,
     reference: Reference,
     order: int,
-    position: trees.PyTree,
-    proposed: trees.PyTree,
-    rows: trees.PyTree,
-) -> jax.Array:
+    position: Position,
+    proposed: Position,
+    rows: Rows,
+) -> PerRow:
     """D_i = R_i(theta*) - R_i(theta) for each of the rows, where U_i = Taylor polynomial of the
     order + R_i.
     """
@@ -49,13 +55,13 @@ def differences_and_rounding(
     bounds: LinearBounds,
     reference: Reference,
     order: int,
-    position: trees.PyTree,
-    proposed: trees.PyTree,
-    rows: trees.PyTree,
+    position: Position,
+    proposed: Position,
+    rows: Rows,
 ) -> Remainder:
     """The same, and what rounding may have added to each."""
 
-    def one(center: jax.Array, steps: jax.Array, row: trees.PyTree) -> Remainder:
+    def one(center: Predictor, steps: Changes, row: Example) -> Remainder:
         return jax.vmap(
             lambda step: remainder(lambda at: -bounds.outcome(at, row), order, center, step)
         )(steps)
@@ -68,20 +74,20 @@ def differences_and_rounding(
 
 def predictors_of(
     bounds: LinearBounds,
-    center: trees.PyTree,
-    position: trees.PyTree,
-    proposed: trees.PyTree,
-    rows: trees.PyTree,
-) -> tuple[jax.Array, jax.Array]:
+    center: Position,
+    position: Position,
+    proposed: Position,
+    rows: Rows,
+) -> tuple[Float[Array, " rows *predictor"], Float[Array, "rows 2 *predictor"]]:
     """z_i at the reference, and its two changes to the positions, for each of the rows."""
     moves = jax.tree.map(
         lambda here, there, at: jnp.stack([here - at, there - at]), position, proposed, center
     )
 
-    def one(row: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+    def one(row: Example) -> tuple[Predictor, Changes]:
         # z is linear but for a constant: its change is its derivative along the change, where
         # nothing cancels
-        def change(move: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+        def change(move: Position) -> tuple[Predictor, Predictor]:
             return jax.jvp(lambda at: bounds.predictor(at, row), (center,), (move,))
 
         return jax.vmap(change, out_axes=(None, 0))(moves)
@@ -90,11 +96,11 @@ def predictors_of(
 
 
 def remainder(
-    energy: Callable[[jax.Array], jax.Array], order: int, center: jax.Array, step: jax.Array
+    energy: Callable[[Predictor], Scalar], order: int, center: Predictor, step: Predictor
 ) -> Remainder:
     """R(z) = f(z) - f(z_ref) - f'(z_ref) d - ... up to the order, d = z - z_ref."""
 
-    def along(place: Any) -> jax.Array:
+    def along(place: Scalar) -> Scalar:
         return energy(center + place * step)
 
     start = jnp.zeros((), center.dtype)
@@ -132,7 +138,7 @@ def remainder(
     )
 
 
-def rules(order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rules(order: int) -> tuple[PerPlace, PerPlace, PerPlace]:
     """Three places in (0, 1), and two rules for the integral of (1 - t)^order / order! f(t): of all
     places, and of two of them.
 
@@ -151,12 +157,12 @@ def rules(order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return places, weights, np.append(fewer, 0.0)
 
 
-def derivative(function: Callable[[Any], jax.Array], number: int) -> Callable[[Any], jax.Array]:
+def derivative(function: Curve, number: int) -> Curve:
     """The derivative of this number of a function of one number."""
     for _ in range(number):
         function = _slope(function)
     return function
 
 
-def _slope(function: Callable[[Any], jax.Array]) -> Callable[[Any], jax.Array]:
+def _slope(function: Curve) -> Curve:
     return lambda at: jax.jvp(function, (at,), (jnp.ones_like(at),))[1]

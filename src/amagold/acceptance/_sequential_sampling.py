@@ -9,10 +9,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Bool, Int32
 
 from amagold.acceptance._differences import Differences
 from amagold.acceptance._random_order import random_order
 from amagold.core import checks, trees
+from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Scalar, Whole
 from amagold.energy._wide_sums import Wide, add_to, zero
 from amagold.target import Posterior
 
@@ -20,24 +23,24 @@ from amagold.target import Posterior
 class Seen(NamedTuple):
     """What the examples so far say of all D_i."""
 
-    num_seen: jax.Array
+    num_seen: Whole
     total: Wide  # their sum, in float64
-    squares: jax.Array  # sum of the squared deviations from their mean
-    smallest: jax.Array
-    largest: jax.Array
-    num_looks: jax.Array
-    is_settled: jax.Array
+    squares: Scalar  # sum of the squared deviations from their mean
+    smallest: Scalar
+    largest: Scalar
+    num_looks: Whole
+    is_settled: Flag
 
     @property
-    def mean(self) -> jax.Array:
+    def mean(self) -> Scalar:
         return self.total.high / jnp.maximum(self.num_seen, 1)
 
     @property
-    def variance(self) -> jax.Array:
+    def variance(self) -> Scalar:
         """Of one D_i, without bias for draws with replacement from the examples."""
         return self.squares / jnp.maximum(self.num_seen - 1, 1)
 
-    def error(self, num_examples: int) -> jax.Array:
+    def error(self, num_examples: int) -> Scalar:
         """The standard error of sum_i D_i = N mean, zero once all are seen."""
         # N^2 s^2 / m (1 - m / N)
         left = (num_examples - self.num_seen) / num_examples
@@ -49,7 +52,7 @@ class Schedule:
     """After how many examples the rule is asked; they come a block at a time."""
 
     block_size: int
-    ends: jax.Array
+    ends: Int32[Array, " looks"]
 
 
 def schedule(num_examples: int, batch_size: int, growth: float) -> Schedule:
@@ -83,12 +86,12 @@ def check_schedule(batch_size: object, growth: object) -> None:
 def sample_until_settled(
     target: Posterior,
     differences: Differences,
-    position: trees.PyTree,
-    proposed: trees.PyTree,
-    key: jax.Array,
+    position: Position,
+    proposed: Position,
+    key: RandomKey,
     looks: Schedule,
-    starts: jax.Array,
-    settles: Callable[[Seen], jax.Array],
+    starts: Flag,
+    settles: Callable[[Seen], Flag],
 ) -> Seen:
     """Blocks of a fresh random order until `settles(seen)` at a look, or all data; none where it
     does not start.
@@ -96,7 +99,7 @@ def sample_until_settled(
     num_examples = target.num_examples
     order = random_order(key, num_examples)
 
-    def goes_on(seen: Seen) -> jax.Array:
+    def goes_on(seen: Seen) -> Flag:
         return (
             starts
             & ~seen.is_settled
@@ -127,7 +130,7 @@ def sample_until_settled(
     return jax.lax.while_loop(goes_on, look, begin)
 
 
-def _add(seen: Seen, found: jax.Array, is_new: jax.Array) -> Seen:
+def _add(seen: Seen, found: PerRow, is_new: Bool[Array, " rows"]) -> Seen:
     """Join a block to what was seen, by means and deviations, because squares of large numbers
     would cancel.
     """

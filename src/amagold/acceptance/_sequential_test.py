@@ -9,7 +9,7 @@ and more of them. If it is never sure, the test ends with all data and is exact.
 wrong before that is its error.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from amagold.acceptance._differences import Differences
 from amagold.acceptance._full_test import HOPELESS
 from amagold.acceptance._sequential_sampling import Schedule, Seen, sample_until_settled
 from amagold.core import trees
+from amagold.core.shapes import Flag, Position, RandomKey, Scalar
 from amagold.target import Posterior, Target, with_data
 
 # standard errors below the hopeless ratio at which an estimate is reported as a divergence
@@ -28,20 +29,21 @@ SURE = 5.0
 class SequentialMemory(NamedTuple):
     """What is remembered of a position."""
 
-    position: trees.PyTree
-    known: jax.Array  # K = -log prior + T
+    position: Position
+    known: Scalar  # K = -log prior + T
 
 
+@runtime_checkable
 class StoppingRule(Protocol):
     """When an early end is safe enough."""
 
-    def prepare(self, position: trees.PyTree, proposed: trees.PyTree) -> Any:
+    def prepare(self, position: Position, proposed: Position) -> trees.PyTree:
         """What depends on the two positions alone."""
         ...
 
     def is_sure(
-        self, seen: Seen, distance: jax.Array, num_examples: int, prepared: Any
-    ) -> jax.Array:
+        self, seen: Seen, distance: Scalar, num_examples: int, prepared: trees.PyTree
+    ) -> Flag:
         """Whether a mean at this distance from the threshold is on the right side of it."""
         ...
 
@@ -60,21 +62,21 @@ class SequentialTest(Acceptance):
     looks: Schedule
     rule: StoppingRule
 
-    def draw(self, key: jax.Array) -> Any:
+    def draw(self, key: RandomKey) -> tuple[Scalar, RandomKey]:
         """The uniform of the test, and a key for the order in which examples are looked at."""
         uniform_key, order_key = jax.random.split(key)
         return -jax.random.exponential(uniform_key), order_key
 
-    def remember(self, target: Target, position: trees.PyTree) -> SequentialMemory:
+    def remember(self, target: Target, position: Position) -> SequentialMemory:
         return SequentialMemory(position, self.differences.known(as_posterior(target), position))
 
     def decide(
         self,
         target: Target,
-        draws: Any,
+        draws: tuple[Scalar, RandomKey],
         memory: SequentialMemory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         posterior = as_posterior(target)
         num_examples = posterior.num_examples
@@ -84,7 +86,7 @@ class SequentialTest(Acceptance):
         threshold = (known - log_uniform) / num_examples
         prepared = self.rule.prepare(memory.position, proposed)
 
-        def settles(seen: Seen) -> jax.Array:
+        def settles(seen: Seen) -> Flag:
             return self.rule.is_sure(seen, jnp.abs(seen.mean - threshold), num_examples, prepared)
 
         is_inside = target.is_inside(proposed)
@@ -114,14 +116,14 @@ class SequentialTest(Acceptance):
         return self.looks.block_size
 
 
-def estimated_log_ratio(known: jax.Array, seen: Seen, num_examples: int) -> jax.Array:
+def estimated_log_ratio(known: Scalar, seen: Seen, num_examples: int) -> Scalar:
     """log a with the mean of the examples seen for that of all; exact once all are seen."""
     return known - (seen.total.high + seen.total.low) * (
         num_examples / jnp.maximum(seen.num_seen, 1)
     )
 
 
-def is_hopeless(log_ratio: jax.Array, seen: Seen, num_examples: int) -> jax.Array:
+def is_hopeless(log_ratio: Scalar, seen: Seen, num_examples: int) -> Flag:
     """Not finite, or so low that the estimate's error does not explain it."""
     return ~(jnp.isfinite(log_ratio) & (log_ratio + SURE * seen.error(num_examples) > HOPELESS))
 

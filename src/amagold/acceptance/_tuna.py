@@ -20,9 +20,8 @@ C, and an arrival counts with probability phi_i / (kappa c_i M). Arrivals are lo
 time, as many blocks as it takes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
@@ -31,12 +30,22 @@ from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
     Count,
+    Draws,
     conclude,
     count_arrivals,
     draw_test,
 )
 from amagold.acceptance._remainders import differences_and_rounding
 from amagold.core import trees
+from amagold.core.shapes import (
+    Flag,
+    Matrix,
+    PerExample,
+    Position,
+    RandomKey,
+    Scalar,
+    Vector,
+)
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
@@ -45,10 +54,10 @@ from amagold.target._linear_bounds import LinearBounds
 class TunaMemory(NamedTuple):
     """What is remembered of a position."""
 
-    position: trees.PyTree
+    position: Position
     # L^T (theta - reference) with H = L L^T: its length is the distance in the norm of H
-    whitened: jax.Array
-    energy: jax.Array  # -log prior + T(theta), without the constant
+    whitened: Vector
+    energy: Scalar  # -log prior + T(theta), without the constant
 
 
 @trees.record(static=("order", "block_size", "bounds", "is_scalar"))
@@ -64,21 +73,21 @@ class TunaTest(Acceptance):
     bounds: LinearBounds
     is_scalar: bool  # whether an example's predictor is one number, whose bounds are tighter
     reference: Reference
-    whitening: jax.Array  # L^T
-    weights: jax.Array  # c_i
-    total: jax.Array  # C
-    largest: jax.Array  # of the a_i
+    whitening: Matrix  # L^T
+    weights: PerExample  # c_i
+    total: Scalar  # C
+    largest: Scalar  # of the a_i
     table: AliasTable
-    spread: jax.Array  # kappa = max(1, spread C M)
-    noise: jax.Array  # the variance that the draws of examples bring to log a
+    spread: Scalar  # kappa = max(1, spread C M)
+    noise: Scalar  # the variance that the draws of examples bring to log a
     # examples that a test of a posterior near its Laplace approximation looks at
-    typical: jax.Array
-    most: jax.Array  # arrivals above which all data are looked at instead
+    typical: Scalar
+    most: Scalar  # arrivals above which all data are looked at instead
 
-    def draw(self, key: jax.Array) -> Any:
+    def draw(self, key: RandomKey) -> Draws:
         return draw_test(key)
 
-    def remember(self, target: Target, position: trees.PyTree) -> TunaMemory:
+    def remember(self, target: Target, position: Position) -> TunaMemory:
         away = self.reference.away(position)
         energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(
             position
@@ -88,10 +97,10 @@ class TunaTest(Acceptance):
     def decide(
         self,
         target: Target,
-        draws: Any,
+        draws: Draws,
         memory: TunaMemory,
-        proposed: trees.PyTree,
-        work: jax.Array,
+        proposed: Position,
+        work: Scalar,
     ) -> Decision:
         posterior = _with_data(target)
         log_uniform, arrivals_key = draws
@@ -116,7 +125,7 @@ class TunaTest(Acceptance):
     def num_examples(self, target: Target) -> int:
         return self.block_size
 
-    def _magnitude(self, here: TunaMemory, there: TunaMemory) -> jax.Array:
+    def _magnitude(self, here: TunaMemory, there: TunaMemory) -> Scalar:
         distance, reach, other = (
             jnp.linalg.norm(v)
             for v in (here.whitened - there.whitened, here.whitened, there.whitened)
@@ -128,12 +137,12 @@ class TunaTest(Acceptance):
     def _look(
         self,
         target: Posterior,
-        position: trees.PyTree,
-        proposed: trees.PyTree,
-        size: jax.Array,
-        kappa: jax.Array,
-        rate: jax.Array,
-        is_rare: jax.Array,
+        position: Position,
+        proposed: Position,
+        size: Scalar,
+        kappa: Scalar,
+        rate: Scalar,
+        is_rare: Flag,
         count: Count,
         arrivals: Arrivals,
     ) -> Count:

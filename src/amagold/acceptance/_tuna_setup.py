@@ -5,11 +5,12 @@ and a table to draw them from.
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float
 
 from amagold.acceptance._alias_table import alias_table
 from amagold.acceptance._bounds_agreement import check_agreement
@@ -18,6 +19,7 @@ from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Posterior, Target, with_data
@@ -31,7 +33,7 @@ class Tuna:
     """An exact test on a few examples, before it knows its target."""
 
     order: int
-    center: Any
+    center: Position | None
     block_size: int
     noise: float
     bounds: LinearBounds | None
@@ -151,14 +153,14 @@ def tuna(
 
 @jit(ONCE)
 def _typical(
-    target: Posterior, test: TunaTest, whitening: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+    target: Posterior, test: TunaTest, whitening: Matrix
+) -> tuple[Scalar, Float[Array, " pairs"]]:
     """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the
     Laplace approximation, and the C M.
     """
     like = test.reference.position
 
-    def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def one(key: RandomKey) -> tuple[Scalar, Scalar]:
         place_key, turn_key, row_key = jax.random.split(key, 3)
         size = trees.size(like)
         here = jax.random.normal(place_key, (size,))

@@ -1,7 +1,7 @@
 """The plans that keep exactness, and the names of those that do not."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from amagold.core.randomness import row_numbers
 
 
+@runtime_checkable
 class BatchPlan(Protocol):
     """Names the examples of a trajectory's batches: a (num_steps, batch_size) array of row
     numbers.

@@ -3,12 +3,15 @@ same bits.
 """
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Float32, Int, Int32, PyTree, UInt32
 
 from amagold.core import trees
+from amagold.core.shapes import Form, RandomKey
 
 # a step that needs fewer normal numbers shares one draw with all others, which is several times
 # faster
@@ -18,25 +21,26 @@ BLOCK_SIZE = 64
 ROW = 16
 
 
+@runtime_checkable
 class DrawFunction(Protocol):
     """`draw(key, position, shape)`: random numbers for one step, with `shape` as leading axes;
     reads only the position's form.
     """
 
     def __call__(
-        self, key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()
-    ) -> Any: ...
+        self, key: RandomKey, position: Form, shape: tuple[int, ...] = ()
+    ) -> trees.PyTree: ...
 
 
 class Late(NamedTuple):
     """A key in place of the noise that it makes."""
 
-    key: jax.Array
+    key: RandomKey  # one for each step, until that is there
 
 
 def normal_like(
-    key: jax.Array, position: trees.PyTree, shape: tuple[int, ...] = ()
-) -> trees.PyTree:
+    key: RandomKey, position: Form, shape: tuple[int, ...] = ()
+) -> PyTree[Float[Array, "..."]]:
     """Standard normal numbers in the form of the position, with `shape` as leading axes. Only its
     shapes and types are read.
     """
@@ -45,10 +49,10 @@ def normal_like(
 
 def draw_all(
     draws: dict[str, tuple[DrawFunction | None, int | None]],
-    key: jax.Array,
-    position: trees.PyTree,
+    key: RandomKey,
+    position: Form,
     late: bool,
-) -> dict[str, Any]:
+) -> dict[str, trees.PyTree]:
     """What each named draw gives, with a leading axis of its number of steps (None: no such axis).
 
     Draws that are `normal_like` and small are cut from one block of normal numbers. The others have
@@ -61,7 +65,7 @@ def draw_all(
     in_block = [name for name, (draw, _) in draws.items() if draw is normal_like and small]
     counts = [math.prod(steps[name]) * trees.size(position) for name in in_block]
     block = _normals(block_key, sum(counts)) if in_block else None
-    drawn: dict[str, Any] = {}
+    drawn: dict[str, trees.PyTree] = {}
     for (name, (draw, count)), own_key in zip(draws.items(), keys, strict=True):
         if draw is None:
             drawn[name] = ()
@@ -87,12 +91,12 @@ def draw_all(
     return drawn
 
 
-def resolve(draw: DrawFunction | None, noise: Any, position: trees.PyTree) -> Any:
+def resolve(draw: DrawFunction | None, noise: trees.PyTree, position: Form) -> trees.PyTree:
     """One step's noise, made now if it was left for late."""
     return draw(noise.key, position, ()) if draw is not None and isinstance(noise, Late) else noise
 
 
-def row_numbers(key: jax.Array, shape: tuple[int, ...], num_examples: int) -> jax.Array:
+def row_numbers(key: RandomKey, shape: tuple[int, ...], num_examples: int) -> Int[Array, "..."]:
     """Independent uniform row numbers: the high word of (32 random bits) x (number of examples),
     uniform to num_examples / 2^32.
 
@@ -101,12 +105,12 @@ def row_numbers(key: jax.Array, shape: tuple[int, ...], num_examples: int) -> ja
     return scaled(jax.random.bits(key, shape, jnp.uint32), num_examples)
 
 
-def unit(bits: jax.Array) -> jax.Array:
+def unit(bits: UInt32[Array, "*shape"]) -> Float32[Array, "*shape"]:
     """Uniform numbers in [0, 1) from 32 random bits each."""
     return (bits >> 8).astype(jnp.float32) * jnp.float32(2.0**-24)
 
 
-def scaled(bits: jax.Array, num_examples: int) -> jax.Array:
+def scaled(bits: UInt32[Array, "*shape"], num_examples: int) -> Int32[Array, "*shape"]:
     """Uniform whole numbers below `num_examples` from 32 random bits each."""
     low, high = bits & 0xFFFF, bits >> 16
     count_low, count_high = jnp.uint32(num_examples & 0xFFFF), jnp.uint32(num_examples >> 16)
@@ -116,9 +120,11 @@ def scaled(bits: jax.Array, num_examples: int) -> jax.Array:
     return (high * count_high + (middle >> 16) + carry).astype(jnp.int32)
 
 
-def _normals(key: jax.Array, count: int) -> jax.Array:
+def _normals(key: RandomKey, count: int) -> Float[Array, " {count}"]:
     return jax.random.normal(key, (-(-count // ROW) * ROW,))[:count]
 
 
-def _cut(numbers: jax.Array, position: trees.PyTree, shape: tuple[int, ...]) -> trees.PyTree:
+def _cut(
+    numbers: Float[Array, " numbers"], position: Form, shape: tuple[int, ...]
+) -> PyTree[Float[Array, "..."]]:
     return trees.unflatten_like(numbers.reshape(*shape, trees.size(position)), position)

@@ -8,11 +8,13 @@ from typing import Any, TypeVar, dataclass_transform
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.core import Tracer
+from jaxtyping import Float, PyTree
 
 from amagold.core.arrays import as_numbers
+from amagold.core.shapes import Flag, HostVector, Position, Scalar, Vector
 
-PyTree = Any
 Class = TypeVar("Class")
 
 
@@ -112,7 +114,7 @@ def is_concrete(tree: PyTree) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def as_position(position: PyTree, name: str = "position") -> PyTree:
+def as_position(position: PyTree, name: str = "position") -> Position:
     """The position as floating-point arrays; `name` is what a sentence about a bad one calls it."""
 
     def as_float(path: Any, leaf: Any) -> jax.Array:
@@ -138,7 +140,9 @@ def num_bytes(tree: PyTree) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
-def unflatten_like(flat: jax.Array | np.ndarray, like: PyTree) -> PyTree:
+def unflatten_like(
+    flat: Float[Array | np.ndarray, "*leading parameters"], like: PyTree
+) -> PyTree[Float[Array | np.ndarray, "..."]]:
     """Cut the last axis of `flat` into leaves shaped like those of `like`, keeping the leading
     axes.
     """
@@ -153,32 +157,32 @@ def unflatten_like(flat: jax.Array | np.ndarray, like: PyTree) -> PyTree:
     return jax.tree.unflatten(structure, pieces)
 
 
-def flatten(tree: PyTree) -> jax.Array:
+def flatten(tree: Position) -> Vector:
     """All numbers of the tree in one vector."""
     return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)])
 
 
-def known_numbers(tree: PyTree) -> np.ndarray:
+def known_numbers(tree: Position) -> HostVector:
     """All numbers of a tree of known values in one float64 vector; nothing is compiled for it."""
     return np.concatenate(
         [np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)]
     )
 
 
-def add(left: PyTree, right: PyTree) -> PyTree:
+def add(left: Position, right: Position) -> Position:
     return jax.tree.map(jnp.add, left, right)
 
 
-def negate(tree: PyTree) -> PyTree:
+def negate(tree: Position) -> Position:
     return jax.tree.map(jnp.negative, tree)
 
 
-def dot(left: PyTree, right: PyTree) -> jax.Array:
+def dot(left: Position, right: Position) -> Scalar:
     """The inner product of two trees of the same form."""
     return jax.tree.reduce(jnp.add, jax.tree.map(lambda a, b: jnp.sum(a * b), left, right))
 
 
-def where(condition: jax.Array, if_true: PyTree, if_false: PyTree) -> PyTree:
+def where(condition: Flag, if_true: PyTree, if_false: PyTree) -> PyTree:
     """One selection for a whole tree, so that no field can be left behind."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
 
@@ -188,6 +192,6 @@ def is_finite(tree: PyTree) -> bool:
     return all(bool(np.all(np.isfinite(np.asarray(leaf)))) for leaf in jax.tree.leaves(tree))
 
 
-def all_finite(tree: PyTree) -> jax.Array:
+def all_finite(tree: PyTree) -> Flag:
     """True when every number of the tree is finite."""
     return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))

@@ -5,8 +5,11 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
 
 from amagold.core import trees
+from amagold.core.shapes import Form, PerExample, Position
 from amagold.data import Chunk
 from amagold.target import Posterior, Target
 
@@ -16,7 +19,7 @@ Carry = TypeVar("Carry")
 TEMPORARY_BYTES = 32 * 2**20
 
 
-def chunk_size_for(target: Target, position: trees.PyTree) -> int:
+def chunk_size_for(target: Target, position: Form) -> int:
     """How many examples fit in the byte budget, counting every intermediate value of the log
     likelihood of one example.
     """
@@ -32,7 +35,7 @@ def chunk_size_for(target: Target, position: trees.PyTree) -> int:
 
 def fold(
     target: Target,
-    position: trees.PyTree,
+    position: Form,
     visit: Callable[[Carry, Chunk], Carry],
     carry: Carry,
     chunk_size: int | None = None,
@@ -42,14 +45,14 @@ def fold(
 
 
 def log_likelihoods(
-    target: Posterior, position: trees.PyTree, chunk_size: int | None = None
-) -> jax.Array:
+    target: Posterior, position: Position, chunk_size: int | None = None
+) -> Float[Array, " {target.num_examples}"]:
     """The log likelihood of every example, as one vector: the only thing of length N that
     is made.
     """
     kind = jax.eval_shape(target.log_likelihood, position, target.example).dtype
 
-    def visit(values: jax.Array, chunk: Chunk) -> jax.Array:
+    def visit(values: PerExample, chunk: Chunk) -> PerExample:
         return chunk.write(values, target.log_likelihoods(position, chunk.rows))
 
     return fold(target, position, visit, jnp.zeros(target.num_examples, kind), chunk_size)

@@ -1,16 +1,15 @@
 """U(a) - U(b), right to 1e-3 at ten million examples in float32."""
 
-from typing import Any
-
 import jax
 
 from amagold.core import trees
 from amagold.core.compiling import OFTEN, jit
+from amagold.core.shapes import Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._float64 import can_widen, in_double, wide_log_likelihoods, widen
 from amagold.energy._wide_sums import Wide, add_to, zero
-from amagold.target import Posterior, Target
+from amagold.target import Density, Posterior, Target
 
 
 def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float:
@@ -37,12 +36,12 @@ def energy_difference(target: Target, a: trees.PyTree, b: trees.PyTree) -> float
 
 
 @jax.jit
-def _density_difference(target: Any, a: trees.PyTree, b: trees.PyTree) -> jax.Array:
+def _density_difference(target: Density, a: Position, b: Position) -> Scalar:
     return target.log_density(b) - target.log_density(a)
 
 
 @jit(OFTEN, "is_wide")
-def _energy_difference(target: Posterior, a: trees.PyTree, b: trees.PyTree, is_wide: bool) -> Wide:
+def _energy_difference(target: Posterior, a: Position, b: Position, is_wide: bool) -> Wide:
     # U(a) - U(b) = log p(b) - log p(a) + sum_i [log p(x_i | b) - log p(x_i | a)]
     def visit(total: Wide, chunk: Chunk) -> Wide:
         with in_double(is_wide):

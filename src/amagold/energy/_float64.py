@@ -7,13 +7,15 @@ are not seen from outside.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float64
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import Position, Rows, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
@@ -24,7 +26,7 @@ NUM_SLOPES = 1024  # examples that the posterior's width is judged by
 PROMISE = 1e-3  # what an energy difference may be off by
 
 
-def in_double(is_wide: bool) -> AbstractContextManager[Any]:
+def in_double(is_wide: bool) -> AbstractContextManager[object]:
     """Float64 switched on, or all as it is: who has it switched on everywhere keeps it."""
     return jax.enable_x64(True) if is_wide else nullcontext()
 
@@ -42,14 +44,14 @@ def widen(tree: trees.PyTree) -> trees.PyTree:
 
 
 def wide_log_likelihoods(
-    target: Posterior, position: trees.PyTree, rows: trees.PyTree
-) -> jax.Array:
+    target: Posterior, position: Position, rows: Rows
+) -> Float64[Array, " rows"]:
     """One log likelihood for each of the rows, in float64 from the float32 numbers as they are."""
     with jax.enable_x64(True):
         return target.log_likelihoods(widen(position), widen(rows)).astype(jnp.float64)
 
 
-def can_widen(target: Posterior, position: trees.PyTree) -> bool:
+def can_widen(target: Posterior, position: Position) -> bool:
     """Whether the user's functions take float64: some fix their types, and are then evaluated in
     float32 as they are.
 
@@ -70,7 +72,7 @@ def can_widen(target: Posterior, position: trees.PyTree) -> bool:
     return True
 
 
-def rounding_of(target: Posterior, position: trees.PyTree) -> float:
+def rounding_of(target: Posterior, position: Position) -> float:
     """What float32 values may round a difference of two energies by, near a position: one pass over
     the data.
 
@@ -81,7 +83,7 @@ def rounding_of(target: Posterior, position: trees.PyTree) -> float:
     return abs(float(found)) + 2.0 * float(spread)
 
 
-def needs_double(target: Target, position: trees.PyTree) -> bool:
+def needs_double(target: Target, position: Position | None) -> bool:
     """Whether so many float32 values would break the promise, and float64 ones keep it.
 
     Measured by a pass over the data, where there are many and they can be looked at.
@@ -93,7 +95,7 @@ def needs_double(target: Target, position: trees.PyTree) -> bool:
 
 
 @jit(ONCE)
-def _error_and_spread(target: Posterior, position: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+def _error_and_spread(target: Posterior, position: Position) -> tuple[Scalar, Scalar]:
     # to either side of the position, as far as the posterior is wide: 1 / sqrt(N E[g^2]) for a
     # gradient g of one example
     flat = trees.flatten(position)

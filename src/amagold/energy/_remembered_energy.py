@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
-from amagold.core import trees
+from amagold.core.shapes import PerExample, Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._float64 import in_double, wide_log_likelihoods, widen
@@ -19,14 +18,14 @@ EXAMPLE_MEMORY_BYTES = 256 * 2**20
 class DensityMemory(NamedTuple):
     """The log density of the current position."""
 
-    log_density: jax.Array
+    log_density: Scalar
 
 
 class ExampleMemory(NamedTuple):
     """The log prior and each example's log likelihood at the current position (4N bytes)."""
 
-    log_prior: jax.Array
-    log_likelihoods: jax.Array
+    log_prior: Scalar
+    log_likelihoods: PerExample
 
 
 class TotalMemory(NamedTuple):
@@ -39,7 +38,7 @@ Memory = DensityMemory | ExampleMemory | TotalMemory
 
 
 def remember(
-    target: Target, position: trees.PyTree, keep: str = "auto", chunk_size: int | None = None
+    target: Target, position: Position, keep: str = "auto", chunk_size: int | None = None
 ) -> Memory:
     """Evaluate the target at a position, keeping a value per example (`"examples"`) or one float64
     total (`"total"`).
@@ -57,7 +56,7 @@ def remember(
     return TotalMemory(_total(target, position, chunk_size, keep == "double"))
 
 
-def log_density_difference(target: Target, proposed: Memory, current: Memory) -> jax.Array:
+def log_density_difference(target: Target, proposed: Memory, current: Memory) -> Scalar:
     """U(current) - U(proposed): log pi at the proposal minus log pi at the current position."""
     if isinstance(proposed, DensityMemory) and isinstance(current, DensityMemory):
         return proposed.log_density - current.log_density
@@ -70,7 +69,7 @@ def log_density_difference(target: Target, proposed: Memory, current: Memory) ->
     raise TypeError(f"cannot compare {type(proposed).__name__} with {type(current).__name__}")
 
 
-def energy_of(memory: Memory) -> jax.Array:
+def energy_of(memory: Memory) -> Scalar:
     """U of the remembered position, up to a constant."""
     if isinstance(memory, ExampleMemory):
         return -memory.log_prior - precise_sum(memory.log_likelihoods)
@@ -78,9 +77,7 @@ def energy_of(memory: Memory) -> jax.Array:
     return -(log_density.high + log_density.low) if isinstance(log_density, Wide) else -log_density
 
 
-def _total(
-    target: Posterior, position: trees.PyTree, chunk_size: int | None, is_wide: bool
-) -> Wide:
+def _total(target: Posterior, position: Position, chunk_size: int | None, is_wide: bool) -> Wide:
     def visit(total: Wide, chunk: Chunk) -> Wide:
         with in_double(is_wide):
             evaluate = wide_log_likelihoods if is_wide else Posterior.log_likelihoods

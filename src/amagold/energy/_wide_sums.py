@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Float32
+
+from amagold.core.shapes import Scalar
 
 
 class Wide(NamedTuple):
@@ -13,15 +17,15 @@ class Wide(NamedTuple):
     is switched off.
     """
 
-    high: jax.Array
-    low: jax.Array
+    high: Float32[Array, "*shape"]
+    low: Float32[Array, "*shape"]
 
 
 # terms, whose float32 sum is right to 1e-5 when they are differences of log likelihoods
 FEW = 4_096
 
 
-def precise_sum(values: jax.Array) -> jax.Array:
+def precise_sum(values: Float[Array, "..."]) -> Scalar:
     """The sum of all values, accumulated in float64 unless they are few, and returned in the
     values' own type.
     """
@@ -31,13 +35,13 @@ def precise_sum(values: jax.Array) -> jax.Array:
         return jnp.sum(values.astype(jnp.float64)).astype(values.dtype)
 
 
-def add_to(total: Wide, values: jax.Array) -> Wide:
+def add_to(total: Wide, values: Float[Array, "..."]) -> Wide:
     """total + sum(values), accumulated in float64."""
     with jax.enable_x64(True):
         return add_each(total, jnp.sum(values.astype(jnp.float64)))
 
 
-def add_each(total: Wide, values: jax.Array) -> Wide:
+def add_each(total: Wide, values: Float[Array, "*shape"]) -> Wide:
     """total + values, element by element in float64."""
     with jax.enable_x64(True):
         exact = (
@@ -49,7 +53,7 @@ def add_each(total: Wide, values: jax.Array) -> Wide:
         return Wide(high, (exact - high.astype(jnp.float64)).astype(jnp.float32))
 
 
-def zeros_like(values: jax.Array) -> Wide:
+def zeros_like(values: Float[Array, "*shape"]) -> Wide:
     nothing = jnp.zeros(values.shape, jnp.float32)
     return Wide(nothing, nothing)
 
@@ -58,7 +62,7 @@ def zero() -> Wide:
     return Wide(jnp.float32(0.0), jnp.float32(0.0))
 
 
-def subtract(left: Wide, right: Wide) -> jax.Array:
+def subtract(left: Wide, right: Wide) -> Float32[Array, "*shape"]:
     """left - right in float64, returned as float32."""
     with jax.enable_x64(True):
         high = left.high.astype(jnp.float64) - right.high.astype(jnp.float64)

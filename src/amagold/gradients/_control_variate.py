@@ -9,15 +9,17 @@ N d / B without, d^2 / B with order 1, and d^3 / (N B) with order 2.
 """
 
 import dataclasses
-from typing import Any
 
 import jax
+from jax import Array
+from jaxtyping import Int
 
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.core.shapes import Example, Position, RandomKey, Rows
 from amagold.gradients._gradient_estimator import GradientEstimator
-from amagold.gradients._minibatch import Minibatch
+from amagold.gradients._minibatch import Batches, Minibatch
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Target
 
@@ -29,7 +31,7 @@ class ControlVariate(GradientEstimator):
     batch_size: int
     plan: BatchPlan
     order: int
-    center: trees.PyTree = None  # where the reference will be taken; None: at the mode
+    center: Position | None = None  # where the reference will be taken; None: at the mode
     reference: Reference | None = None
 
     @property
@@ -60,21 +62,21 @@ class ControlVariate(GradientEstimator):
     def batching(self) -> tuple[int, BatchPlan]:
         return self.batch_size, self.plan
 
-    def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> Batches:
         return self.rows.draw(key, target, num_steps)
 
-    def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
+    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Example:
         return self.rows.gather(target, draws)
 
     def estimate(
-        self, target: Any, position: trees.PyTree, rows: trees.PyTree, noise: Any
-    ) -> trees.PyTree:
+        self, target: Target, position: Position, rows: Rows, noise: tuple[()]
+    ) -> Position:
         reference = self.reference
         assert reference is not None
         away = reference.away(position)
         scale = target.num_examples / self.batch_size
 
-        def gradient(at: trees.PyTree) -> trees.PyTree:
+        def gradient(at: Position) -> Position:
             return jax.grad(lambda at: -target.log_likelihoods(at, rows).sum())(at)
 
         here = gradient(position)
@@ -99,7 +101,7 @@ class ControlVariate(GradientEstimator):
 
 
 def control_variate(
-    batch_size: int, order: int = 2, center: trees.PyTree = None, plan: str | Any = "iid"
+    batch_size: int, order: int = 2, center: trees.PyTree = None, plan: str | BatchPlan = "iid"
 ) -> ControlVariate:
     """The gradient from `batch_size` examples a step, as differences to a reference.
 

@@ -1,16 +1,16 @@
 """What every gradient estimator offers."""
 
-from typing import Any, Protocol
-
-import jax
+from typing import Protocol, runtime_checkable
 
 from amagold.batches import BatchPlan
 from amagold.core import trees
 from amagold.core.randomness import DrawFunction
+from amagold.core.shapes import Example, Flag, Position, RandomKey
 from amagold.mode._reference import Reference
 from amagold.target import Target
 
 
+@runtime_checkable
 class GradientEstimator(Protocol):
     """Draws for T steps, gathers the rows the draws name, and estimates grad U at a position from
     one step's rows.
@@ -27,19 +27,19 @@ class GradientEstimator(Protocol):
         """Raise when the estimator does not fit the target."""
         ...
 
-    def draw(self, key: jax.Array, target: Target, num_steps: int) -> Any:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> trees.PyTree:
         """Which examples the steps of a trajectory see, with the steps on the leading axis; empty
         when that is not random.
         """
         ...
 
-    def gather(self, target: Target, draws: Any) -> Any:
+    def gather(self, target: Target, draws: trees.PyTree) -> trees.PyTree:
         """The rows that the draws name, with the draws' leading axes."""
         ...
 
     def estimate(
-        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
-    ) -> trees.PyTree:
+        self, target: Target, position: Position, rows: trees.PyTree, noise: trees.PyTree
+    ) -> Position:
         """The estimate of grad U at the position, from one step's rows and noise."""
         ...
 
@@ -75,6 +75,6 @@ class GradientEstimator(Protocol):
         """Whether batches come from outside, by `arrange`."""
         return False
 
-    def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
+    def arrange(self, coin: Flag, batches: Example) -> Example:
         """An outside loader's T batches in the order that the trajectory sees them in."""
         return batches

@@ -1,15 +1,19 @@
 """The gradient from a few examples, scaled up to all of them."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Int
 
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.core.shapes import Example, Flag, Position, RandomKey, Rows, Scalar
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Posterior, Target, with_data
+
+# the numbers of the examples that each step sees
+Batches = Int[Array, "{num_steps} {self.batch_size}"]
 
 
 @trees.record(static=("batch_size", "plan"))
@@ -37,26 +41,26 @@ class Minibatch(GradientEstimator):
             )
         self.plan.check(num_steps, self.batch_size, target.num_examples)
 
-    def draw(self, key: jax.Array, target: Target, num_steps: int) -> jax.Array:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> Batches | Flag:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
-    def gather(self, target: Target, draws: jax.Array) -> trees.PyTree:
+    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Example:
         return _with_data(target).examples.rows(draws)
 
     def batching(self) -> tuple[int, BatchPlan]:
         return self.batch_size, self.plan
 
-    def arrange(self, coin: jax.Array, batches: trees.PyTree) -> trees.PyTree:
+    def arrange(self, coin: Flag, batches: Example) -> Example:
         """An outside loader's T batches, reversed when the fair coin says so."""
         return jax.tree.map(lambda leaf: jnp.where(coin, leaf[::-1], leaf), batches)
 
     def estimate(
-        self, target: Target, position: trees.PyTree, rows: trees.PyTree, noise: Any
-    ) -> trees.PyTree:
+        self, target: Target, position: Position, rows: Rows, noise: tuple[()]
+    ) -> Position:
         posterior = _with_data(target)
         scale = posterior.num_examples / self.batch_size
 
-        def energy(at: trees.PyTree) -> jax.Array:
+        def energy(at: Position) -> Scalar:
             return -posterior.log_prior(at) - scale * posterior.log_likelihoods(at, rows).sum()
 
         return jax.grad(energy)(position)
@@ -65,7 +69,7 @@ class Minibatch(GradientEstimator):
         return self.batch_size
 
 
-def minibatch(batch_size: int, plan: str | Any = "iid") -> Minibatch:
+def minibatch(batch_size: int, plan: str | BatchPlan = "iid") -> Minibatch:
     """The gradient from `batch_size` examples a step.
 
     Args:

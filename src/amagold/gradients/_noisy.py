@@ -2,12 +2,11 @@
 data.
 """
 
-from typing import Any
-
 import jax
 
 from amagold.core import checks, trees
 from amagold.core.randomness import DrawFunction, normal_like
+from amagold.core.shapes import Number, Position, RandomKey
 from amagold.gradients._full_gradient import Full, energy_gradient
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Target
@@ -17,7 +16,7 @@ from amagold.target import Target
 class Noisy(GradientEstimator):
     """grad U~(theta) = grad U(theta) + N(0, scale^2 I)."""
 
-    scale: jax.Array | float
+    scale: Number
 
     @property
     def keeps_exactness(self) -> bool:
@@ -30,15 +29,15 @@ class Noisy(GradientEstimator):
     def draw_noise(self) -> DrawFunction:
         return normal_like
 
-    def draw(self, key: jax.Array, target: Target, num_steps: int) -> tuple[()]:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> tuple[()]:
         return ()
 
     def gather(self, target: Target, draws: tuple[()]) -> tuple[()]:
         return ()
 
     def estimate(
-        self, target: Target, position: trees.PyTree, rows: Any, noise: Any
-    ) -> trees.PyTree:
+        self, target: Target, position: Position, rows: tuple[()], noise: Position
+    ) -> Position:
         gradient = energy_gradient(target, position)
         return jax.tree.map(lambda exact, error: exact + self.scale * error, gradient, noise)
 

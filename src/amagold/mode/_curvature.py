@@ -2,14 +2,26 @@
 predicts from.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float, Real
 
 from amagold.core import trees
+from amagold.core.shapes import (
+    HostMatrix,
+    HostVector,
+    Matrix,
+    Position,
+    RandomKey,
+    Scalar,
+    Vector,
+)
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.mode._derivatives import (
@@ -35,6 +47,13 @@ MODEST = 0.1  # of 1 + |theta|: what is a small change of a parameter when nothi
 # what an eigenvalue that is not positive becomes at least, in the same units
 EIGENVALUE_FLOOR = 1e-3
 
+Values = TypeVar("Values", jax.Array, np.ndarray)
+Vectors = Float[Array, "vectors parameters"]
+# a diagonal, or a whole matrix
+MassNumbers = (
+    Real[Array | np.ndarray, " parameters"] | Real[Array | np.ndarray, "parameters parameters"]
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
@@ -45,13 +64,14 @@ class Curvature:
     replaced by absolute values with a floor, so that what follows from H stays usable, if rough.
     """
 
-    matrix: np.ndarray | None  # where it is whole
-    diagonal: np.ndarray
+    matrix: HostMatrix | None  # where it is whole
+    diagonal: HostVector
     is_positive: bool  # whether H itself was clearly positive definite
-    factor: np.ndarray  # F with H^-1 = F F^T: a matrix, or the diagonal's one over root
+    # F with H^-1 = F F^T: a matrix, or the diagonal's one over root
+    factor: HostMatrix | HostVector
     own_spectrum: Spectrum  # of H whitened by its own diagonal
     # a step for every parameter that is small beside its size, for positions that are no mode
-    modest: np.ndarray
+    modest: HostVector
     # of the log likelihood alone, where the pass over the data gave all of them
     of_data: Derivatives | None = None
 
@@ -63,17 +83,17 @@ class Curvature:
     def num_parameters(self) -> int:
         return len(self.diagonal)
 
-    def variances(self) -> np.ndarray:
+    def variances(self) -> HostVector:
         """The Laplace approximation's variance of every parameter."""
         return np.sum(self.factor**2, axis=1) if self.is_dense else self.factor**2
 
-    def modest_variances(self) -> np.ndarray:
+    def modest_variances(self) -> HostVector:
         """The same, where it is no larger than a modest step: for a curvature that was not taken at
         a mode.
         """
         return np.minimum(self.variances(), self.modest**2)
 
-    def whitened_by(self, mass: Any) -> tuple[Spectrum, np.ndarray | None]:
+    def whitened_by(self, mass: MassNumbers) -> tuple[Spectrum, HostMatrix | None]:
         """The spectrum of H in units of a mass, and the directions (as columns over W g, M^-1 = W^T
         W) that it belongs to.
 
@@ -92,7 +112,7 @@ class Curvature:
         ), directions
 
 
-def whitening_of(mass: np.ndarray) -> np.ndarray:
+def whitening_of(mass: HostVector | HostMatrix) -> HostMatrix:
     """W with M^-1 = W^T W, for a diagonal or a matrix."""
     return (
         np.diag(1.0 / np.sqrt(mass)) if mass.ndim == 1 else np.linalg.inv(np.linalg.cholesky(mass))
@@ -117,10 +137,12 @@ def curvature_at(
             of_data = derivatives_at(target, position, 2)
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
     diagonal, error, steps = _probe(target, position)
-    lanczos = Tridiagonal(*(np.asarray(part, np.float64) for part in steps))
-    return _diagonal_curvature(
-        np.asarray(diagonal, np.float64), np.asarray(error, np.float64), lanczos, modest
+    diagonal, error, along, across = (
+        np.asarray(part, np.float64)
+        for part in (diagonal, error, steps.diagonal, steps.off_diagonal)
     )
+    found = ritz_spectrum(along, across, len(diagonal))
+    return _diagonal_curvature(diagonal, error, found, modest)
 
 
 def is_worth_it(num_parameters: int, num_examples: int) -> bool:
@@ -130,7 +152,7 @@ def is_worth_it(num_parameters: int, num_examples: int) -> bool:
 
 
 def _dense_curvature(
-    hessian: np.ndarray, modest: np.ndarray, of_data: Derivatives | None
+    hessian: HostMatrix, modest: HostVector, of_data: Derivatives | None
 ) -> Curvature:
     """The curvature from a whole Hessian."""
     hessian = np.nan_to_num((hessian + hessian.T) / 2.0, nan=0.0, posinf=0.0, neginf=0.0)
@@ -154,31 +176,30 @@ def _dense_curvature(
 class Tridiagonal(NamedTuple):
     """What Lanczos' recurrence makes of a matrix."""
 
-    diagonal: Any
-    off_diagonal: Any
+    diagonal: Float[Array, "*steps"]
+    off_diagonal: Float[Array, "*steps"]
 
 
 def _diagonal_curvature(
-    diagonal: np.ndarray, error: np.ndarray, steps: Tridiagonal, modest: np.ndarray
+    diagonal: HostVector, error: HostVector, found: Spectrum, modest: HostVector
 ) -> Curvature:
-    """The curvature from the probes' mean, their standard error, and Lanczos' recurrence."""
+    """The curvature from the probes' mean, their standard error, and the spectrum by Lanczos."""
     usable = _positive(
         np.nan_to_num(_surely(np.abs(diagonal), error), nan=0.0, posinf=0.0, neginf=0.0)
     )
-    found = ritz_spectrum(steps.diagonal, steps.off_diagonal, len(usable))
     is_positive = bool(np.all(diagonal > 0) and found.eigenvalues.min() > CLEARLY_POSITIVE)
     spectrum = Spectrum(np.maximum(np.abs(found.eigenvalues), EIGENVALUE_FLOOR), found.counts)
     return Curvature(None, usable, is_positive, 1.0 / np.sqrt(usable), spectrum, modest)
 
 
-def _surely(diagonal: Any, error: Any) -> Any:
+def _surely(diagonal: Values, error: Values) -> Values:
     """A diagonal that the probes cannot tell from zero is taken to be as large as their error, so
     that no step is too long.
     """
     return (diagonal**2 + error**2) ** 0.5
 
 
-def _positive(values: np.ndarray) -> np.ndarray:
+def _positive(values: HostVector) -> HostVector:
     """The values, with those that are zero or next to it raised to a small share of the typical
     one.
     """
@@ -186,7 +207,7 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 1e-8 * typical) if np.any(values > 0) else np.ones_like(values)
 
 
-def _hessian(target: Target, position: trees.PyTree, of_data: Derivatives | None) -> np.ndarray:
+def _hessian(target: Target, position: Position, of_data: Derivatives | None) -> HostMatrix:
     if isinstance(target, Posterior) and of_data is not None:
         return whole_hessian(target, position, of_data.hessian)
     if trees.size(position) <= DENSE_PARAMETERS:
@@ -196,14 +217,14 @@ def _hessian(target: Target, position: trees.PyTree, of_data: Derivatives | None
 
 
 @jax.jit
-def _rows(target: Density, position: trees.PyTree) -> jax.Array:
+def _rows(target: Density, position: Position) -> Matrix:
     """Every row H e_j by a Hessian-vector product, a few at a time."""
     like = trees.flatten(position)
     return _products(target, position, jnp.eye(like.shape[0], dtype=like.dtype))
 
 
 @jax.jit
-def _probe(target: Target, position: trees.PyTree) -> tuple[jax.Array, jax.Array, Tridiagonal]:
+def _probe(target: Target, position: Position) -> tuple[Vector, Vector, Tridiagonal]:
     """The diagonal of H by random signs, its standard error, and Lanczos' recurrence on H whitened
     by it.
     """
@@ -211,8 +232,8 @@ def _probe(target: Target, position: trees.PyTree) -> tuple[jax.Array, jax.Array
     probe_key, start_key = jax.random.split(jax.random.key(0))
 
     def add_probe(
-        carry: tuple[jax.Array, jax.Array], key: jax.Array
-    ) -> tuple[tuple[jax.Array, jax.Array], None]:
+        carry: tuple[Vector, Vector], key: RandomKey
+    ) -> tuple[tuple[Vector, Vector], None]:
         signs = jax.random.rademacher(key, like.shape, like.dtype)
         # E[v * H v] = diag(H) for random signs v
         found = signs * _products(target, position, signs[None])[0]
@@ -228,8 +249,8 @@ def _probe(target: Target, position: trees.PyTree) -> tuple[jax.Array, jax.Array
     )
 
     def lanczos(
-        carry: tuple[jax.Array, jax.Array, jax.Array], _: None
-    ) -> tuple[tuple[jax.Array, jax.Array, jax.Array], Tridiagonal]:
+        carry: tuple[Vector, Vector, Scalar], _: None
+    ) -> tuple[tuple[Vector, Vector, Scalar], Tridiagonal]:
         before, now, length = carry
         # H~ q_k = b_{k-1} q_{k-1} + a_k q_k + b_k q_{k+1}
         image = whitening * _products(target, position, (whitening * now)[None])[0]
@@ -249,19 +270,19 @@ def _probe(target: Target, position: trees.PyTree) -> tuple[jax.Array, jax.Array
     return diagonal, error, steps
 
 
-def _products(target: Target, position: trees.PyTree, vectors: jax.Array) -> jax.Array:
+def _products(target: Target, position: Position, vectors: Vectors) -> Vectors:
     """H v for every row v, over the data a chunk at a time."""
     at_once = min(len(vectors), VECTORS_AT_ONCE)
 
-    def of_energy(function: Any) -> jax.Array:
-        def product(vector: jax.Array) -> jax.Array:
+    def of_energy(function: Callable[[Position], Scalar]) -> Vectors:
+        def product(vector: Vector) -> Vector:
             direction = trees.unflatten_like(vector, position)
             return trees.flatten(jax.jvp(jax.grad(function), (position,), (direction,))[1])
 
         return -jax.lax.map(product, vectors, batch_size=at_once)
 
-    def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
-        def log_likelihood(at: trees.PyTree) -> jax.Array:
+    def visit(total: Vectors, chunk: Chunk) -> Vectors:
+        def log_likelihood(at: Position) -> Scalar:
             return chunk.only_new(target.log_likelihoods(at, chunk.rows)).sum()
 
         return total + of_energy(log_likelihood)

@@ -1,7 +1,7 @@
 """The energy of all data and its first two derivatives at a position, in one pass."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import OFTEN, ONCE, jit
+from amagold.core.shapes import HostMatrix, Matrix, PerRow, Position, Scalar, Vector
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
@@ -23,25 +24,28 @@ class Derivatives(NamedTuple):
     """
 
     energy: Wide
-    gradient: jax.Array
-    hessian: jax.Array | None
+    gradient: Vector
+    hessian: Matrix | None
 
 
 @jit(OFTEN, "order")
-def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Derivatives:
+def derivatives_at(target: Posterior, position: Position, order: int) -> Derivatives:
     """The derivatives up to the order, 1 or 2."""
     flat = trees.flatten(position)
 
-    def energy(at: jax.Array, chunk: Chunk) -> tuple[jax.Array, jax.Array]:
+    def energy(at: Vector, chunk: Chunk) -> tuple[Scalar, PerRow]:
         values = -target.log_likelihoods(trees.unflatten_like(at, position), chunk.rows)
         values = chunk.only_new(values)
         return values.sum(), values
 
-    def visit(carry: tuple[Wide, Wide, Any], chunk: Chunk) -> tuple[Wide, Wide, Any]:
+    def visit(
+        carry: tuple[Wide, Wide, Wide | None], chunk: Chunk
+    ) -> tuple[Wide, Wide, Wide | None]:
         slope = jax.grad(energy, has_aux=True)
         gradient, values = slope(flat, chunk)
-        hessian = jax.jacfwd(lambda at: slope(at, chunk)[0])(flat) if order == 2 else None
-        square = None if hessian is None else add_each(carry[2], hessian)
+        square = carry[2]
+        if square is not None:
+            square = add_each(square, jax.jacfwd(lambda at: slope(at, chunk)[0])(flat))
         return add_to(carry[0], values), add_each(carry[1], gradient), square
 
     nothing = zeros_like(jnp.zeros((flat.shape[0], flat.shape[0]))) if order == 2 else None
@@ -60,13 +64,13 @@ def derivatives_at(target: Posterior, position: trees.PyTree, order: int) -> Der
 
 @jit(ONCE)
 def density_derivatives(
-    log_density: Callable[[trees.PyTree], jax.Array], position: trees.PyTree
+    log_density: Callable[[Position], Scalar], position: Position
 ) -> Derivatives:
     """The same of -log density, computed whole; the function is a record, whose numbers are
     traced.
     """
 
-    def energy(at: jax.Array) -> jax.Array:
+    def energy(at: Vector) -> Scalar:
         return -log_density(trees.unflatten_like(at, position))
 
     flat = trees.flatten(position)
@@ -75,9 +79,7 @@ def density_derivatives(
     )
 
 
-def whole_hessian(
-    target: Posterior, position: trees.PyTree, of_data: jax.Array | None
-) -> np.ndarray:
+def whole_hessian(target: Posterior, position: Position, of_data: Matrix | None) -> HostMatrix:
     """The Hessian of the whole energy in float64, given that of all data."""
     return np.asarray(of_data, np.float64) + np.asarray(
         density_derivatives(target.log_prior, position).hessian, np.float64

@@ -3,6 +3,7 @@ variates are about.
 """
 
 import dataclasses
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import checks, trees
+from amagold.core.shapes import Flag, Number, PerRow, Position, Scalar, Vector, Whole
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
@@ -35,6 +37,8 @@ LEVEL = 0.1  # the share of the slope at the start that may be left at a mode
 # per parameter
 NEAR = 0.01
 
+FlatEnergy = Callable[[Vector], Scalar]
+
 
 class Mode(NamedTuple):
     """Where the search ended.
@@ -43,7 +47,7 @@ class Mode(NamedTuple):
     and else the start: a density without a mode would otherwise be followed into its spike.
     """
 
-    position: trees.PyTree
+    position: Position
     is_converged: bool
     num_iterations: int
     of_data: Derivatives | None = None  # at the position, where the search has taken them
@@ -52,15 +56,15 @@ class Mode(NamedTuple):
 class Search(NamedTuple):
     """One L-BFGS iteration's state, over the flattened position in units of its rough scales."""
 
-    position: jax.Array
-    memory: Any
-    best: jax.Array
-    best_energy: jax.Array
-    best_gradient: jax.Array
+    position: Vector
+    memory: trees.PyTree  # what L-BFGS knows
+    best: Vector
+    best_energy: Scalar
+    best_gradient: Vector
     # g . H^-1 g at the best position, with the inverse Hessian that L-BFGS has built
-    decrement: jax.Array
-    num_iterations: jax.Array
-    num_stalls: jax.Array  # iterations in a row that found nothing better
+    decrement: Scalar
+    num_iterations: Whole
+    num_stalls: Whole  # iterations in a row that found nothing better
 
 
 def find_mode(
@@ -98,7 +102,7 @@ def find_mode(
 
 
 def newton_descent(
-    target: Target, start: trees.PyTree, tolerance: float, max_iterations: int
+    target: Target, start: Position, tolerance: float, max_iterations: int
 ) -> Descent:
     """Newton's search; many examples are searched from the mode of a few of them, which is some
     standard deviations away.
@@ -110,13 +114,13 @@ def newton_descent(
     return descend(target, start, tolerance=tolerance, max_iterations=max_iterations)
 
 
-def standing_for_all(target: Any, count: int) -> tuple[Any, float]:
+def standing_for_all(target: Target, count: int) -> tuple[Target, float]:
     """The target with some of its examples, evenly spread, and what each of them counts as."""
     few = dataclasses.replace(target, data=target.examples.some(count))
     return few, target.num_examples / few.num_examples
 
 
-def mode_from(descent: Descent, start: trees.PyTree) -> Mode:
+def mode_from(descent: Descent, start: Position) -> Mode:
     """The mode, or where the search came near to one, or the start."""
     if descent.is_converged:
         return _mode_at(descent.end, True, descent.num_iterations)
@@ -130,7 +134,7 @@ def _mode_at(point: Point, is_converged: bool, num_iterations: int) -> Mode:
 
 
 @lru_cache(maxsize=1)
-def _search() -> Any:
+def _search() -> Callable[[Target, Position, int, float], tuple[Position, Flag, Whole]]:
     """The jitted search; optax is imported when it is first needed, so that `import amagold` stays
     light.
     """
@@ -145,8 +149,8 @@ def _search() -> Any:
 
     @jax.jit
     def search(
-        target: Target, start: trees.PyTree, max_iterations: Any, tolerance: Any
-    ) -> tuple[trees.PyTree, jax.Array, jax.Array]:
+        target: Target, start: Position, max_iterations: Number, tolerance: Number
+    ) -> tuple[Position, Flag, Whole]:
         total, gradient = _log_density_and_gradient(target, start)
         scales = _rough_scales(target, start)
         size = scales.shape[0]
@@ -195,7 +199,7 @@ def _search() -> Any:
                 num_stalls=jnp.where(is_better | is_first, 0, search.num_stalls + 1),
             )
 
-        def goes_on(search: Search) -> jax.Array:
+        def goes_on(search: Search) -> Flag:
             # the first two inverse Hessians are guesses, unless the slope is exactly zero
             is_close = (search.decrement <= tolerance * size) & (
                 (search.num_iterations > 2) | jnp.all(search.best_gradient == 0)
@@ -232,12 +236,12 @@ def _search() -> Any:
     return search
 
 
-def _place(start: trees.PyTree, scales: jax.Array, distance: jax.Array) -> trees.PyTree:
+def _place(start: Position, scales: Vector, distance: Vector) -> Position:
     """The position at a distance from the start that is measured in units of the rough scales."""
     return trees.unflatten_like(trees.flatten(start) + scales * distance, start)
 
 
-def _rough_scales(target: Target, position: trees.PyTree) -> jax.Array:
+def _rough_scales(target: Target, position: Position) -> Vector:
     """One over the root of each parameter's information: the prior's, and N times the mean square
     of some examples' gradients.
 
@@ -263,7 +267,7 @@ def _rough_scales(target: Target, position: trees.PyTree) -> jax.Array:
     ).astype(like.dtype)
 
 
-def _energy_above(target: Target, start: trees.PyTree, origin: Wide, scales: jax.Array) -> Any:
+def _energy_above(target: Target, start: Position, origin: Wide, scales: Vector) -> FlatEnergy:
     """U(theta) - U(start) at a scaled distance from the start; infinite, with no slope, outside the
     domain or where it is not finite.
 
@@ -271,7 +275,7 @@ def _energy_above(target: Target, start: trees.PyTree, origin: Wide, scales: jax
     backward pass.
     """
 
-    def value_and_gradient(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def value_and_gradient(flat: Vector) -> tuple[Scalar, Vector]:
         position = _place(start, scales, flat)
         total, gradient = _log_density_and_gradient(target, position)
         value = subtract(origin, total).astype(flat.dtype)
@@ -281,18 +285,18 @@ def _energy_above(target: Target, start: trees.PyTree, origin: Wide, scales: jax
         ).astype(flat.dtype)
 
     @jax.custom_vjp
-    def energy(flat: jax.Array) -> jax.Array:
+    def energy(flat: Vector) -> Scalar:
         return value_and_gradient(flat)[0]
 
     energy.defvjp(value_and_gradient, lambda gradient, above: (above * gradient,))
     return energy
 
 
-def _log_density_and_gradient(target: Target, position: trees.PyTree) -> tuple[Wide, trees.PyTree]:
+def _log_density_and_gradient(target: Target, position: Position) -> tuple[Wide, Position]:
     """log pi, accumulated in float64, and its gradient, in one pass."""
 
-    def visit(carry: tuple[Wide, trees.PyTree], chunk: Chunk) -> tuple[Wide, trees.PyTree]:
-        def log_likelihood(at: trees.PyTree) -> tuple[jax.Array, jax.Array]:
+    def visit(carry: tuple[Wide, Position], chunk: Chunk) -> tuple[Wide, Position]:
+        def log_likelihood(at: Position) -> tuple[Scalar, PerRow]:
             values = chunk.only_new(target.log_likelihoods(at, chunk.rows))
             return values.sum(), values
 
@@ -303,7 +307,7 @@ def _log_density_and_gradient(target: Target, position: trees.PyTree) -> tuple[W
     return chunks.fold(target, position, visit, (add_to(zero(), value[None]), gradient))
 
 
-def _rises(energy: Any, at: jax.Array, gradient: jax.Array) -> jax.Array:
+def _rises(energy: FlatEnergy, at: Vector, gradient: Vector) -> Flag:
     """Whether the slope grows away from a point, as it does around a minimum and does not where the
     density is flat.
     """

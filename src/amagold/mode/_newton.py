@@ -9,12 +9,13 @@ Newton step would climb or not exist.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.core.shapes import HostMatrix, HostVector, Position
 from amagold.mode._derivatives import (
     Derivatives,
     density_derivatives,
@@ -42,10 +43,10 @@ class Point(NamedTuple):
     float64.
     """
 
-    position: trees.PyTree
+    position: Position
     energy: float
-    gradient: np.ndarray
-    hessian: np.ndarray
+    gradient: HostVector
+    hessian: HostMatrix
     of_data: Derivatives | None = None  # of all data alone, where no example stood for others
 
     @property
@@ -61,9 +62,9 @@ class Curved(NamedTuple):
     V^T S.
     """
 
-    scales: np.ndarray
-    eigenvalues: np.ndarray
-    directions: np.ndarray
+    scales: HostVector
+    eigenvalues: HostVector
+    directions: HostMatrix
 
     @property
     def is_upwards(self) -> bool:
@@ -75,15 +76,15 @@ class Curved(NamedTuple):
         return bool(self.eigenvalues.min() > FLAT)
 
     @property
-    def absolute(self) -> np.ndarray:
+    def absolute(self) -> HostVector:
         return np.maximum(np.abs(self.eigenvalues), FLOOR)
 
-    def step(self, gradient: np.ndarray) -> np.ndarray:
+    def step(self, gradient: HostVector) -> HostVector:
         """-|H|^-1 g."""
         along = self.directions.T @ (gradient / self.scales)
         return -(self.directions @ (along / self.absolute)) / self.scales
 
-    def downhill(self) -> np.ndarray:
+    def downhill(self) -> HostVector:
         """A step of length one along the direction that curves down most."""
         return self.directions[:, 0] / np.sqrt(self.absolute[0]) / self.scales
 
@@ -93,7 +94,7 @@ class Curved(NamedTuple):
         return float(2.0 * np.sum(np.log(self.scales)) + np.sum(np.log(self.absolute)))
 
     @property
-    def factor(self) -> np.ndarray:
+    def factor(self) -> HostMatrix:
         """F with |H|^-1 = F F^T."""
         return self.directions / np.sqrt(self.absolute) / self.scales[:, None]
 
@@ -110,13 +111,13 @@ class Descent(NamedTuple):
 
 def descend(
     target: Target,
-    start: trees.PyTree,
+    start: Position,
     *,
     weight: float = 1.0,
     tolerance: float = 1e-4,
     max_iterations: int = MAX_ITERATIONS,
     known: Sequence[Point] = (),
-    longest: np.ndarray | None = None,
+    longest: HostVector | None = None,
 ) -> Descent:
     """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for
     each parameter.
@@ -199,7 +200,7 @@ def _on_the_way(
 
 
 def _search_along(
-    target: Target, here: Point, step: np.ndarray, decrement: float, weight: float, *, doubles: bool
+    target: Target, here: Point, step: HostVector, decrement: float, weight: float, *, doubles: bool
 ) -> Point | None:
     """The first good point of the step halved again and again; where the curvature is not to be
     trusted, doubled too.
@@ -233,28 +234,32 @@ def curved_at(point: Point) -> Curved:
     return Curved(scales, *np.linalg.eigh(point.hessian / np.outer(scales, scales)))
 
 
-def moved(position: trees.PyTree, step: np.ndarray) -> trees.PyTree:
+def moved(position: Position, step: HostVector) -> Position:
     # in NumPy, because every operation of JAX on its own is a program to compile
     return jax.tree.map(
         np.asarray, trees.unflatten_like(trees.known_numbers(position) + step, position)
     )
 
 
-def point_at(target: Target, position: trees.PyTree, weight: float = 1.0) -> Point:
+def point_at(target: Target, position: Position, weight: float = 1.0) -> Point:
     """The energy and its derivatives; infinite outside the domain."""
     nothing = np.zeros(trees.size(position))
     if not trees.is_finite(position) or not bool(target.is_inside(position)):
         return Point(position, np.inf, nothing, np.diag(nothing))
     if not isinstance(target, Posterior):
         return Point(position, *_in_float64(density_derivatives(target.log_prior, position)))
-    prior = _in_float64(density_derivatives(target.log_prior, position))
+    energy, gradient, hessian = _in_float64(density_derivatives(target.log_prior, position))
     of_data = derivatives_at(target, position, 2)
-    energy, gradient, hessian = (
-        own + weight * part for own, part in zip(prior, _in_float64(of_data), strict=True)
+    height, slope, bend = _in_float64(of_data)
+    return Point(
+        position,
+        energy + weight * height,
+        gradient + weight * slope,
+        hessian + weight * bend,
+        of_data if weight == 1.0 else None,
     )
-    return Point(position, energy, gradient, hessian, of_data if weight == 1.0 else None)
 
 
-def _in_float64(found: Derivatives) -> tuple[Any, Any, Any]:
+def _in_float64(found: Derivatives) -> tuple[float, HostVector, HostMatrix]:
     energy = float(np.float64(found.energy.high) + np.float64(found.energy.low))
     return energy, np.asarray(found.gradient, np.float64), np.asarray(found.hessian, np.float64)

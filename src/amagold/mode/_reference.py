@@ -2,12 +2,11 @@
 about.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.core.shapes import Form, Matrix, Position, Scalar, Vector
 from amagold.mode._derivatives import Derivatives, derivatives_at
 from amagold.mode._mode_search import find_mode
 from amagold.target import Target, with_data
@@ -24,18 +23,22 @@ class Reference:
     a test that never scans the data.
     """
 
-    position: trees.PyTree
-    gradient: jax.Array  # sum_i grad U_i, over the flattened position
-    hessian: jax.Array | None  # sum_i of the second derivatives, where the order asks for them
+    position: Position
+    gradient: Vector  # sum_i grad U_i, over the flattened position
+    hessian: Matrix | None  # sum_i of the second derivatives, where the order asks for them
 
     @classmethod
-    def form(cls, position: trees.PyTree, order: int) -> "Reference":
+    def form(cls, position: Form, order: int) -> "Reference":
         """The shapes and types of a reference of an order at positions like this one."""
-        flat: Any = jax.ShapeDtypeStruct((trees.size(position),), jnp.float32)
-        square: Any = jax.ShapeDtypeStruct((trees.size(position),) * 2, jnp.float32)
-        return cls(position, flat, square if order == 2 else None)
+        size = trees.size(position)
 
-    def away(self, position: trees.PyTree) -> jax.Array:
+        def nothing(at: Position) -> "Reference":
+            square = jnp.zeros((size, size), jnp.float32) if order == 2 else None
+            return cls(at, jnp.zeros(size, jnp.float32), square)
+
+        return jax.eval_shape(nothing, position)
+
+    def away(self, position: Position) -> Vector:
         """theta - reference, flattened."""
         return trees.flatten(position) - trees.flatten(self.position)
 
@@ -44,13 +47,13 @@ class Reference:
         """Up to which derivative the data are known."""
         return 1 if self.hessian is None else 2
 
-    def taylor_gradient(self, away: jax.Array, order: int) -> jax.Array:
+    def taylor_gradient(self, away: Vector, order: int) -> Vector:
         """The gradient of the Taylor polynomial of order 1 or 2: G, or G + H (theta -
         reference).
         """
         return self.gradient if order == 1 else self.gradient + self._known_hessian @ away
 
-    def taylor_energy(self, away: jax.Array, order: int) -> jax.Array:
+    def taylor_energy(self, away: Vector, order: int) -> Scalar:
         """The Taylor polynomial without its constant: 0, G . d, or G . d + d . H d / 2."""
         if order == 0:
             return jnp.zeros((), away.dtype)
@@ -58,7 +61,7 @@ class Reference:
         return jnp.dot(self.gradient, away) + curved
 
     @property
-    def _known_hessian(self) -> jax.Array:
+    def _known_hessian(self) -> Matrix:
         assert self.hessian is not None, "the reference was taken for first derivatives only"
         return self.hessian
 
@@ -77,7 +80,7 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
     return reference_from(position, derivatives_at(posterior, position, order))
 
 
-def reference_from(position: trees.PyTree, of_data: Derivatives) -> Reference:
+def reference_from(position: Position, of_data: Derivatives) -> Reference:
     """The reference from the derivatives of all data at a position."""
     _, gradient, hessian = of_data
     if not trees.is_finite((gradient, hessian)):

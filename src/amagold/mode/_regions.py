@@ -8,9 +8,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float, Float64, PyTree
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import HostMatrix, HostVector, Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
@@ -19,6 +22,9 @@ from amagold.mode._newton import Curved, Point, curved_at, moved
 from amagold.target import Target
 
 NUM_DRAWS = 32  # of each Gaussian, that its mass is estimated from
+
+Places = Float64[np.ndarray, "places parameters"]
+PerPlace = Float64[np.ndarray, " places"]
 
 
 class Region(NamedTuple):
@@ -32,16 +38,16 @@ class Region(NamedTuple):
       of_data: the derivatives of all data at the place, where they are known.
     """
 
-    position: trees.PyTree
-    center: np.ndarray
-    factor: np.ndarray
+    position: Position
+    center: HostVector
+    factor: HostMatrix
     energy: float
     of_data: Derivatives | None = None
 
-    def draws(self, generator: np.random.Generator) -> np.ndarray:
+    def draws(self, generator: np.random.Generator) -> Places:
         return self.center + generator.normal(size=(NUM_DRAWS, len(self.center))) @ self.factor.T
 
-    def log_density(self, places: np.ndarray) -> np.ndarray:
+    def log_density(self, places: Places) -> PerPlace:
         """-U of the Gaussian, not normalised."""
         away = np.linalg.solve(self.factor, (places - self.center).T)
         return -self.energy - 0.5 * np.sum(away**2, axis=0)
@@ -107,21 +113,23 @@ def masses_of(
     return found
 
 
-def _log_mean(weights: np.ndarray) -> float:
+def _log_mean(weights: PerPlace) -> float:
     return float(np.logaddexp.reduce(weights) - math.log(len(weights)))
 
 
 @jit(ONCE)
-def energies_at(target: Target, positions: trees.PyTree) -> jax.Array:
+def energies_at(
+    target: Target, positions: PyTree[Float[Array | np.ndarray, "places ..."]]
+) -> Float[Array, " places"]:
     """U at each of the positions; infinite outside the domain."""
 
-    def energy(position: trees.PyTree) -> jax.Array:
+    def energy(position: Position) -> Scalar:
         return jnp.where(target.is_inside(position), _summed(target, position), jnp.inf)
 
     return jax.lax.map(energy, positions)
 
 
-def _summed(target: Target, position: trees.PyTree) -> jax.Array:
+def _summed(target: Target, position: Position) -> Scalar:
     def visit(total: Wide, chunk: Chunk) -> Wide:
         return add_to(total, chunk.only_new(-target.log_likelihoods(position, chunk.rows)))
 

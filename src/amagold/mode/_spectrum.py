@@ -3,15 +3,18 @@
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
 NUM_GROUPS = 32
+
+PerEigenvalue = Float64[np.ndarray, " eigenvalues"]
 
 
 class Spectrum(NamedTuple):
     """The eigenvalues of a matrix, or representatives of them; the counts sum to its dimension."""
 
-    eigenvalues: np.ndarray
-    counts: np.ndarray
+    eigenvalues: PerEigenvalue
+    counts: PerEigenvalue
 
     def scaled(self, factor: float) -> "Spectrum":
         return Spectrum(self.eigenvalues * factor, self.counts)
@@ -20,7 +23,9 @@ class Spectrum(NamedTuple):
         return Spectrum(np.maximum(self.eigenvalues, floor), self.counts)
 
 
-def grouped(spectrum: Spectrum, weights: np.ndarray | None) -> tuple[Spectrum, np.ndarray | None]:
+def grouped(
+    spectrum: Spectrum, weights: PerEigenvalue | None
+) -> tuple[Spectrum, Float64[np.ndarray, " groups"] | None]:
     """A spectrum with near eigenvalues put together, and weights that go with them summed: at most
     32 groups, the ends exact.
     """
@@ -48,7 +53,11 @@ def grouped(spectrum: Spectrum, weights: np.ndarray | None) -> tuple[Spectrum, n
     )
 
 
-def ritz_spectrum(diagonal: np.ndarray, off_diagonal: np.ndarray, dimension: int) -> Spectrum:
+def ritz_spectrum(
+    diagonal: Float64[np.ndarray, " steps"],
+    off_diagonal: Float64[np.ndarray, " steps"],
+    dimension: int,
+) -> Spectrum:
     """The spectrum from Lanczos' recurrence with a random start: Gauss quadrature of the density of
     eigenvalues.
     """

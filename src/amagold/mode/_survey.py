@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.core.shapes import Position, RandomKey
 from amagold.mode._curvature import MODEST
 from amagold.mode._mode_search import (
     NEWTON_PARAMETERS,
@@ -41,7 +42,7 @@ MARGIN, MARGIN_PER_PARAMETER = math.log(10.0), 0.25
 MOST_MODES = 8
 
 
-def survey(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
+def survey(target: Target, init: Position, key: RandomKey) -> Survey:
     """Search for modes from `init` and from wide positions, on some of the data where there are
     many.
 
@@ -88,7 +89,7 @@ def _weigh(
     mode: Mode,
     modes: list[Region],
     nearby: list[Region],
-    key: jax.Array,
+    key: RandomKey,
     num_searches: int,
 ) -> Survey:
     """The survey of these modes and places, each with its share of the mass."""
@@ -129,9 +130,7 @@ def _affordable(target: Target, size: int) -> tuple[Target, float]:
     return (target, 1.0) if target.num_examples <= 2 * most else standing_for_all(target, most)
 
 
-def _search_widely(
-    target: Target, init: trees.PyTree, key: jax.Array, weight: float
-) -> list[Descent]:
+def _search_widely(target: Target, init: Position, key: RandomKey, weight: float) -> list[Descent]:
     """A search from `init` and from each wide position; fewer where they take long and agree."""
     wide = wide_positions(target, init, key, NUM_SEARCHES - 1)
     starts = [init, *wide.positions]
@@ -171,7 +170,7 @@ def _squared_distance(mode: Point, point: Point) -> float:
     return float(np.sum(np.linalg.solve(curved_at(mode).factor, away) ** 2))
 
 
-def _around(position: trees.PyTree) -> Region:
+def _around(position: Position) -> Region:
     """A place where nothing is known of the curvature, and a small change of every parameter."""
     center = trees.known_numbers(position)
     return Region(position, center, np.diag(MODEST * (1.0 + np.abs(center))), math.inf)

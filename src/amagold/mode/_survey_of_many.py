@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.core.shapes import Position, RandomKey
 from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._mode_search import Mode, find_mode
 from amagold.mode._newton import moved
@@ -19,7 +20,7 @@ MOST_WORK = 10**7  # parameters times examples: a search over less takes some se
 MOST_PARAMETERS = 4096  # a place to start from keeps a matrix of their square
 
 
-def survey_of_many(target: Target, init: trees.PyTree, key: jax.Array) -> Survey:
+def survey_of_many(target: Target, init: Position, key: RandomKey) -> Survey:
     """A search from `init`, and from wide positions where that takes little."""
     first = find_mode(target, init)
     size = trees.size(init)
@@ -44,7 +45,7 @@ def survey_of_many(target: Target, init: trees.PyTree, key: jax.Array) -> Survey
     return weighed(first, regions, [region.log_mass for region in regions], 1 + len(starts))
 
 
-def _wide(target: Target, init: trees.PyTree, key: jax.Array) -> list[trees.PyTree]:
+def _wide(target: Target, init: Position, key: RandomKey) -> list[Position]:
     """Positions about `init`, as far as is usual, where the density is positive.
 
     Each has its mirror image, so that every direction is looked along both ways.

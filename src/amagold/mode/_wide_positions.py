@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Float64
 
 from amagold.core import trees
+from amagold.core.shapes import HostVector, Position, RandomKey
 from amagold.mode._newton import descend, moved, point_at
 from amagold.target import Density, Posterior, Target
 
@@ -20,11 +22,11 @@ MAX_REDRAWS = 20  # halvings of the distance from the centre
 class WidePositions(NamedTuple):
     """Positions far apart, and how far each parameter's values are."""
 
-    positions: list[trees.PyTree]
-    scales: np.ndarray
+    positions: list[Position]
+    scales: HostVector
 
 
-def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: int) -> WidePositions:
+def wide_positions(target: Target, init: Position, key: RandomKey, count: int) -> WidePositions:
     """So many positions inside the domain; each coordinate's values are spread evenly over its
     distribution.
 
@@ -52,7 +54,7 @@ def wide_positions(target: Target, init: trees.PyTree, key: jax.Array, count: in
     return WidePositions(positions, scales)
 
 
-def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.ndarray]:
+def _prior_widths(target: Target, init: Position) -> tuple[Position, HostVector]:
     """The centre and each parameter's width of the prior's Gaussian approximation; of an improper
     one those of `init`.
     """
@@ -65,7 +67,9 @@ def _prior_widths(target: Target, init: trees.PyTree) -> tuple[trees.PyTree, np.
     return found.end.position, np.sqrt(np.diag(np.linalg.inv(found.end.hessian)))
 
 
-def _stratified(generator: np.random.Generator, count: int, size: int) -> np.ndarray:
+def _stratified(
+    generator: np.random.Generator, count: int, size: int
+) -> Float64[np.ndarray, "{count} {size}"]:
     """Normal numbers, each column with one in every part of equal probability, for even and odd
     rows apart.
     """

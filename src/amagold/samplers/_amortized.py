@@ -167,7 +167,7 @@ class Sampler:
         """
         counted: list[int] = []
 
-        def count(key: jax.Array) -> None:
+        def count(key: jax.Array, position: trees.PyTree) -> None:
             randomness = self.draw(key, position)
             momentum = (
                 randomness.momentum
@@ -187,7 +187,7 @@ class Sampler:
                 )[2]
             )
 
-        jax.eval_shape(count, jax.random.key(0))
+        jax.eval_shape(count, jax.random.key(0), position)
         return self.num_steps * counted[0]
 
     def _run(

@@ -4,11 +4,11 @@
 
 from typing import Any, get_args
 
-import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.randomness import DrawFunction
+from amagold.core.shapes import Form, Position, Scalar
 from amagold.trajectory._phase import Gradient, Phase, Proposal, Symmetry
 
 
@@ -47,14 +47,14 @@ class FromDensities:
     def draw_momentum(self) -> DrawFunction | None:
         return self.proposal.draw_momentum if self.has_momentum else None
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         if hasattr(self.proposal, "check"):
             self.proposal.check(position)
 
     def reverse(self, phase: Phase) -> Phase:
         return self.proposal.reverse(phase) if self.has_momentum else phase
 
-    def step(self, phase: Phase, noise: Any, gradient: Gradient) -> tuple[Phase, jax.Array]:
+    def step(self, phase: Phase, noise: trees.PyTree, gradient: Gradient) -> tuple[Phase, Scalar]:
         if not self.has_momentum:
             here = phase.position
             there = self.proposal.propose(here, noise, gradient)
@@ -66,15 +66,13 @@ class FromDensities:
             phase, end, gradient
         ) if self.is_tested else jnp.float32(0.0)
 
-    def _reversible_work(
-        self, here: trees.PyTree, there: trees.PyTree, gradient: Gradient
-    ) -> jax.Array:
+    def _reversible_work(self, here: Position, there: Position, gradient: Gradient) -> Scalar:
         # eq. 3: log P(y, x; zeta) - log P(x, y; zeta)
         return self.proposal.log_density(there, here, gradient) - self.proposal.log_density(
             here, there, gradient
         )
 
-    def _skew_reversible_work(self, here: Phase, there: Phase, gradient: Gradient) -> jax.Array:
+    def _skew_reversible_work(self, here: Phase, there: Phase, gradient: Gradient) -> Scalar:
         # eq. 6: log P(y^, x^; zeta) phi(y) - log P(x, y; zeta) phi(x)
         forth = self.proposal.log_density(here, there, gradient) + self.proposal.log_momentum(
             here.momentum

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.randomness import normal_like
+from amagold.core.shapes import Form, Leaf, Number, Position, Scalar
 from amagold.trajectory._mass_matrix import Mass
 from amagold.trajectory._phase import Gradient, Phase, Symmetry, has_friction
 
@@ -25,10 +26,10 @@ class Euler:
     follow.
     """
 
-    step_size: jax.Array | float
-    friction: jax.Array | float
+    step_size: Number
+    friction: Number
     mass: Mass
-    noise_estimate: jax.Array | float = 0.0
+    noise_estimate: Number = 0.0
 
     symmetry: ClassVar[Symmetry] = "none"
     draw = staticmethod(normal_like)
@@ -38,15 +39,13 @@ class Euler:
     def refreshes_momentum(self) -> bool:
         return has_friction(self.friction)
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         self.mass.check(position)
 
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))
 
-    def step(
-        self, phase: Phase, noise: trees.PyTree, gradient: Gradient
-    ) -> tuple[Phase, jax.Array]:
+    def step(self, phase: Phase, noise: Position, gradient: Gradient) -> tuple[Phase, Scalar]:
         decay = self.step_size * self.friction
         # eta_t ~ N(0, 4 epsilon (beta - beta-hat) M)
         noise_scale = 2.0 * jnp.sqrt(self.step_size * (self.friction - self.noise_estimate))
@@ -58,7 +57,7 @@ class Euler:
         force = self.mass.force(gradient(position))
 
         # r_{t+1/2} = r_{t-1/2} - epsilon grad U~_t(theta_t) - 2 epsilon beta r_{t-1/2} + eta_t
-        def kick(momentum: jax.Array, push: jax.Array, error: jax.Array) -> jax.Array:
+        def kick(momentum: Leaf, push: Leaf, error: Leaf) -> Leaf:
             return (
                 momentum - self.step_size * push - 2.0 * decay * momentum + noise_scale * error
             ).astype(momentum.dtype)

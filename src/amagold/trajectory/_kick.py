@@ -3,21 +3,21 @@
 """
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.core.shapes import Leaf, Number, Position, Scalar
 
 
 def kick(
-    momentum: trees.PyTree,
-    force: trees.PyTree,
-    noise: trees.PyTree,
-    step_size: jax.Array | float,
-    friction: jax.Array | float | None,
-) -> tuple[trees.PyTree, jax.Array]:
+    momentum: Position,
+    force: Position,
+    noise: Position | tuple[()],
+    step_size: Number,
+    friction: Number | None,
+) -> tuple[Position, Scalar]:
     """The momentum after a kick by a force in units of the mass, and the work of it.
     Skew-reversible under negation of the momentum.
 
@@ -41,8 +41,8 @@ def kick(
 
 
 def _with_friction(
-    momentum: jax.Array, push: jax.Array, error: jax.Array, *, step_size: Any, decay: Any
-) -> jax.Array:
+    momentum: Leaf, push: Leaf, error: Leaf, *, step_size: Number, decay: Number
+) -> Leaf:
     # r* = ((1 - b) r - epsilon grad U~_t(theta_0) + N(0, 4 b M)) / (1 + b), b = epsilon beta
     moved = (1.0 - decay) * momentum - step_size * push + 2.0 * jnp.sqrt(decay) * error
     return (moved / (1.0 + decay)).astype(momentum.dtype)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.randomness import normal_like
+from amagold.core.shapes import Form, Number, Position, Scalar
 from amagold.trajectory._mass_matrix import Mass
 from amagold.trajectory._phase import Gradient
 
@@ -22,17 +23,15 @@ class Langevin:
     with a fresh momentum.
     """
 
-    step_size: jax.Array | float
+    step_size: Number
     mass: Mass
 
     draw = staticmethod(normal_like)
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         self.mass.check(position)
 
-    def propose(
-        self, position: trees.PyTree, noise: trees.PyTree, gradient: Gradient
-    ) -> trees.PyTree:
+    def propose(self, position: Position, noise: Position, gradient: Gradient) -> Position:
         # theta' = theta + epsilon W^T (xi - (epsilon / 2) W g)
         force = self.mass.force(gradient(position))
         direction = jax.tree.map(
@@ -45,9 +44,7 @@ class Langevin:
             lambda at, by: (at + self.step_size * by).astype(at.dtype), position, velocity
         )
 
-    def log_density(
-        self, origin: trees.PyTree, destination: trees.PyTree, gradient: Gradient
-    ) -> jax.Array:
+    def log_density(self, origin: Position, destination: Position, gradient: Gradient) -> Scalar:
         # log N(y; mean(x), epsilon^2 M^-1) = -(1/2) |xi|^2 + constant, xi = L^T (y - x) / epsilon +
         # (epsilon / 2) W g
         force = self.mass.force(gradient(origin))

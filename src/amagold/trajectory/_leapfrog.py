@@ -17,6 +17,7 @@ import jax
 
 from amagold.core import trees
 from amagold.core.randomness import normal_like
+from amagold.core.shapes import Form, Number, Position, Scalar
 from amagold.trajectory._kick import kick
 from amagold.trajectory._mass_matrix import Mass
 from amagold.trajectory._phase import Gradient, Phase, Symmetry, has_friction
@@ -28,8 +29,8 @@ class Leapfrog:
     the momentum.
     """
 
-    step_size: jax.Array | float
-    friction: jax.Array | float
+    step_size: Number
+    friction: Number
     mass: Mass
 
     symmetry: ClassVar[Symmetry] = "skew-reversible"
@@ -40,15 +41,13 @@ class Leapfrog:
     def refreshes_momentum(self) -> bool:
         return has_friction(self.friction)
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         self.mass.check(position)
 
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))
 
-    def step(
-        self, phase: Phase, noise: trees.PyTree, gradient: Gradient
-    ) -> tuple[Phase, jax.Array]:
+    def step(self, phase: Phase, noise: Position, gradient: Gradient) -> tuple[Phase, Scalar]:
         # theta_0 = theta + (1/2) epsilon M^-1 r
         middle = self._drift(phase.position, phase.momentum)
         # W grad U~_t(theta_0): this one gradient feeds the update and the work
@@ -58,7 +57,7 @@ class Leapfrog:
         # theta* = theta_0 + (1/2) epsilon M^-1 r*
         return Phase(self._drift(middle, momentum), momentum), work
 
-    def _drift(self, position: trees.PyTree, momentum: trees.PyTree) -> trees.PyTree:
+    def _drift(self, position: Position, momentum: Position) -> Position:
         velocity = self.mass.velocity(momentum)
         return jax.tree.map(
             lambda at, by: (at + 0.5 * self.step_size * by).astype(at.dtype), position, velocity

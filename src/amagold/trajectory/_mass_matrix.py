@@ -5,30 +5,32 @@ position by eps W^T p and a kick pushes the momentum by eps W g. `force` is W, `
 `unwhiten` is its inverse W^-T.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+from jaxtyping import Float, Float32, PyTree, Real
 
 from amagold.core import checks, trees
+from amagold.core.shapes import Form, Matrix, Position, Scalar
 
 
 @trees.record()
 class ScalarMass:
     """M = sigma^2 I."""
 
-    inverse_scale: jax.Array
+    inverse_scale: Scalar
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         pass
 
-    def force(self, gradient: trees.PyTree) -> trees.PyTree:
+    def force(self, gradient: Position) -> Position:
         return jax.tree.map(lambda leaf: (self.inverse_scale * leaf).astype(leaf.dtype), gradient)
 
     velocity = force
 
-    def unwhiten(self, distance: trees.PyTree) -> trees.PyTree:
+    def unwhiten(self, distance: Position) -> Position:
         return jax.tree.map(lambda leaf: (leaf / self.inverse_scale).astype(leaf.dtype), distance)
 
 
@@ -38,9 +40,9 @@ class DiagonalMass:
     parameters in order.
     """
 
-    inverse_scale: trees.PyTree
+    inverse_scale: PyTree[Float[Array, "..."]]
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         try:
             jax.eval_shape(self.force, position)
         except (TypeError, ValueError):
@@ -51,15 +53,15 @@ class DiagonalMass:
                 "give one positive number per parameter"
             ) from None
 
-    def force(self, gradient: trees.PyTree) -> trees.PyTree:
+    def force(self, gradient: Position) -> Position:
         return jax.tree.map(jnp.multiply, gradient, self._scales(gradient))
 
     velocity = force
 
-    def unwhiten(self, distance: trees.PyTree) -> trees.PyTree:
+    def unwhiten(self, distance: Position) -> Position:
         return jax.tree.map(jnp.divide, distance, self._scales(distance))
 
-    def _scales(self, like: trees.PyTree) -> trees.PyTree:
+    def _scales(self, like: Position) -> Position:
         scales = self.inverse_scale
         if isinstance(scales, jax.Array) and scales.shape == (trees.size(like),):
             return trees.unflatten_like(scales, like)
@@ -72,10 +74,10 @@ class DiagonalMass:
 class DenseMass:
     """M = L L^T, a matrix over all parameters in order; W = L^-1."""
 
-    inverse_factor: jax.Array  # L^-1
-    factor: jax.Array  # L: both are kept, so that no step solves a triangular system
+    inverse_factor: Matrix  # L^-1
+    factor: Matrix  # L: both are kept, so that no step solves a triangular system
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         if self.inverse_factor.shape[0] != trees.size(position):
             raise ValueError(
                 f"mass must be a {trees.size(position)} x {trees.size(position)} matrix for this "
@@ -94,13 +96,13 @@ class DenseMass:
         )
         return float(np.finfo(np.float32).eps * (inverse @ factor).max(initial=0.0))
 
-    def force(self, gradient: trees.PyTree) -> trees.PyTree:
+    def force(self, gradient: Position) -> Position:
         return trees.unflatten_like(self.inverse_factor @ trees.flatten(gradient), gradient)
 
-    def velocity(self, momentum: trees.PyTree) -> trees.PyTree:
+    def velocity(self, momentum: Position) -> Position:
         return trees.unflatten_like(self.inverse_factor.T @ trees.flatten(momentum), momentum)
 
-    def unwhiten(self, distance: trees.PyTree) -> trees.PyTree:
+    def unwhiten(self, distance: Position) -> Position:
         return trees.unflatten_like(self.factor.T @ trees.flatten(distance), distance)
 
 
@@ -135,14 +137,14 @@ def as_mass(mass: trees.PyTree) -> Mass:
     return DiagonalMass(jax.tree.map(_inverse_root, mass))
 
 
-def _inverse_root(variance: Any) -> jax.Array:
+def _inverse_root(variance: Real[ArrayLike, "*leaf"]) -> Float32[Array, "*leaf"]:
     """sigma^-1 from sigma^2; of known numbers by NumPy, which compiles nothing."""
     if not trees.is_concrete(variance):
         return 1.0 / jnp.sqrt(jnp.asarray(variance, jnp.float32))
     return jax.device_put(np.float32(1.0) / np.sqrt(np.asarray(variance, np.float32)))
 
 
-def _dense(matrix: trees.PyTree) -> DenseMass:
+def _dense(matrix: Real[Array | np.ndarray, "parameters parameters"]) -> DenseMass:
     if not trees.is_concrete(matrix):
         factor = jnp.linalg.cholesky(matrix)
         return DenseMass(

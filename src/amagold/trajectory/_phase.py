@@ -1,19 +1,19 @@
 """Where a trajectory is, and what moves it."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-import jax
 import numpy as np
 
 from amagold.core import trees
 from amagold.core.randomness import DrawFunction
+from amagold.core.shapes import Form, Number, Position, Scalar
 
 # position -> grad U~_t(position), of the step's own minibatch
-Gradient = Callable[[trees.PyTree], trees.PyTree]
+Gradient = Callable[[Position], Position]
 
 
-def has_friction(friction: jax.Array | float | None) -> bool:
+def has_friction(friction: Number | None) -> bool:
     """Whether friction and its noise renew the momentum. A traced value passes: it is not known
     yet.
     """
@@ -27,13 +27,14 @@ class Phase(NamedTuple):
     empty tuple).
     """
 
-    position: trees.PyTree
-    momentum: trees.PyTree = ()
+    position: Position
+    momentum: Position | tuple[()] = ()
 
 
 Symmetry = Literal["reversible", "skew-reversible", "none"]  # what a step's work accounts for
 
 
+@runtime_checkable
 class Proposal(Protocol):
     """One stochastic step, apart from its randomness."""
 
@@ -53,7 +54,7 @@ class Proposal(Protocol):
         """
         ...
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         """Raise when the proposal does not fit positions of this form."""
         ...
 
@@ -73,6 +74,6 @@ class Proposal(Protocol):
         """The involution x^ that turns time around; the identity for a reversible proposal."""
         ...
 
-    def step(self, phase: Phase, noise: Any, gradient: Gradient) -> tuple[Phase, jax.Array]:
+    def step(self, phase: Phase, noise: trees.PyTree, gradient: Gradient) -> tuple[Phase, Scalar]:
         """The next phase and the work of getting there."""
         ...

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import jax
 
-from amagold.core import trees
 from amagold.core.randomness import normal_like
+from amagold.core.shapes import Number, Position, Scalar
 from amagold.trajectory._phase import Gradient
 
 
@@ -14,16 +14,12 @@ class RandomWalk(NamedTuple):
     left at zero.
     """
 
-    scale: jax.Array | float
+    scale: Number
 
     draw = staticmethod(normal_like)
 
-    def propose(
-        self, position: trees.PyTree, noise: trees.PyTree, gradient: Gradient
-    ) -> trees.PyTree:
+    def propose(self, position: Position, noise: Position, gradient: Gradient) -> Position:
         return jax.tree.map(lambda at, by: (at + self.scale * by).astype(at.dtype), position, noise)
 
-    def log_density(
-        self, origin: trees.PyTree, destination: trees.PyTree, gradient: Gradient
-    ) -> jax.Array:
+    def log_density(self, origin: Position, destination: Position, gradient: Gradient) -> Scalar:
         return jax.numpy.float32(0.0)

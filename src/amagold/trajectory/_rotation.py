@@ -16,13 +16,14 @@ A quarter turn then makes an independent draw, from one gradient.
 | M, M^-1 = W^T W | mass |
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.randomness import DrawFunction, normal_like
+from amagold.core.shapes import Form, Number, Position, Scalar
 from amagold.trajectory._kick import kick
 from amagold.trajectory._mass_matrix import Mass
 from amagold.trajectory._phase import Gradient, Phase, Symmetry, has_friction
@@ -37,10 +38,10 @@ class Rotation:
     in fewer steps.
     """
 
-    step_size: jax.Array | float
+    step_size: Number
     mass: Mass
-    center: trees.PyTree
-    friction: jax.Array | float | None = None
+    center: Position
+    friction: Number | None = None
 
     symmetry: ClassVar[Symmetry] = "skew-reversible"
     draw_momentum = staticmethod(normal_like)
@@ -53,7 +54,7 @@ class Rotation:
     def refreshes_momentum(self) -> bool:
         return has_friction(self.friction)
 
-    def check(self, position: trees.PyTree) -> None:
+    def check(self, position: Form) -> None:
         given, wanted = (jax.tree.map(jnp.shape, tree) for tree in (self.center, position))
         if jax.tree.structure(self.center) != jax.tree.structure(position) or given != wanted:
             raise ValueError(
@@ -65,7 +66,9 @@ class Rotation:
     def reverse(self, phase: Phase) -> Phase:
         return Phase(phase.position, trees.negate(phase.momentum))
 
-    def step(self, phase: Phase, noise: Any, gradient: Gradient) -> tuple[Phase, jax.Array]:
+    def step(
+        self, phase: Phase, noise: Position | tuple[()], gradient: Gradient
+    ) -> tuple[Phase, Scalar]:
         # q = M^(1/2) (theta - c)
         away = self.mass.unwhiten(jax.tree.map(jnp.subtract, phase.position, self.center))
         middle, before, turned = self._turn(away, phase.momentum)
@@ -75,9 +78,7 @@ class Rotation:
         end, momentum, turned_again = self._turn(middle, after)
         return Phase(self._place(end), momentum), turned + work + turned_again
 
-    def _turn(
-        self, away: trees.PyTree, momentum: trees.PyTree
-    ) -> tuple[trees.PyTree, trees.PyTree, jax.Array]:
+    def _turn(self, away: Position, momentum: Position) -> tuple[Position, Position, Scalar]:
         """Half the step's angle, and its work: what the momentum's density changes by."""
         cosine, sine = jnp.cos(0.5 * self.step_size), jnp.sin(0.5 * self.step_size)
         # (q, p) -> (q cos + p sin, p cos - q sin)
@@ -90,7 +91,7 @@ class Rotation:
         )
         return turned, slowed, work
 
-    def _place(self, away: trees.PyTree) -> trees.PyTree:
+    def _place(self, away: Position) -> Position:
         # theta = c + W^T q
         return jax.tree.map(
             lambda at, by: (at + by).astype(at.dtype), self.center, self.mass.velocity(away)

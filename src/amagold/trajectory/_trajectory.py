@@ -1,37 +1,47 @@
 """Run a proposal for T steps and add up its work."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import PyTree, Shaped
 
 from amagold.core import trees
 from amagold.core.randomness import resolve
+from amagold.core.shapes import Position, Scalar
 from amagold.trajectory._phase import Phase, Proposal
 
 # (position, what the step's gradient needs) -> grad U~_t(position)
-StepGradient = Callable[[trees.PyTree, Any], trees.PyTree]
+StepGradient = Callable[[Position, trees.PyTree], Position]
+
+Steps = PyTree[Shaped[Array | np.ndarray, "{num_steps} ..."]]
 
 
 def run_trajectory(
-    proposal: Proposal, phase: Phase, noise: Any, rows: Any, gradient: StepGradient, num_steps: int
-) -> tuple[Phase, jax.Array, int]:
+    proposal: Proposal,
+    phase: Phase,
+    noise: Steps,
+    rows: Steps,
+    gradient: StepGradient,
+    num_steps: int,
+) -> tuple[Phase, Scalar, int]:
     """The phase after `num_steps` steps, the work of all of them, and the gradients that one step
     asked for.
 
     `noise` and `rows` have the steps on their leading axis.
     """
-    asked: list[tuple[trees.PyTree, trees.PyTree]] = []
+    asked: list[tuple[Position, Position]] = []
 
     def body(
-        carry: tuple[Phase, jax.Array], step: tuple[Any, Any]
-    ) -> tuple[tuple[Phase, jax.Array], None]:
+        carry: tuple[Phase, Scalar], step: tuple[trees.PyTree, trees.PyTree]
+    ) -> tuple[tuple[Phase, Scalar], None]:
         phase, total = carry
         step_noise, step_rows = step
         asked.clear()
 
-        def step_gradient(position: trees.PyTree) -> trees.PyTree:
+        def step_gradient(position: Position) -> Position:
             for earlier, found in asked:  # a proposal and its density ask at the same place
                 if earlier is position:
                     return found

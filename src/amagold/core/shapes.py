@@ -1,0 +1,35 @@
+"""What arrays hold and along which axes, in words.
+
+Within one call, axes of one name are of one length, and positions of one form in every leaf. The
+types are arrays to whoever runs the code, and are checked by the tests.
+"""
+
+import jax
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float, Float64, Int, PRNGKeyArray, PyTree, Real, Shaped
+
+Scalar = Float[Array, ""]
+Flag = Bool[Array, ""]
+Whole = Int[Array, ""]
+Number = Real[Array, ""] | float | int  # a setting
+RandomKey = PRNGKeyArray  # of the new kind or the old
+
+# theta, and all that has its form: momenta, gradients, noise
+Position = PyTree[Float[Array | np.ndarray, "?*shape"], "position"]
+Leaf = Float[Array | np.ndarray, "*leaf"]  # one array of it
+# a position of which only shapes and types are read; NumPy's numbers are a chain's among others
+Form = PyTree[Float[Array | np.ndarray | np.floating | jax.ShapeDtypeStruct, "?*shape"], "position"]
+
+# one number for every parameter, over the flattened position
+Vector = Float[Array, " parameters"]
+Matrix = Float[Array, "parameters parameters"]
+# the same on the host, where searches for modes and plans compute
+HostVector = Float64[np.ndarray, " parameters"]
+HostMatrix = Float64[np.ndarray, "parameters parameters"]
+
+Example = PyTree[Shaped[Array | np.ndarray, "..."]]
+Rows = PyTree[Shaped[Array | np.ndarray, "rows ..."]]  # some of the examples
+PerRow = Float[Array, " rows"]
+PerExample = Float[Array, " examples"]  # all of them
+Predictor = Float[Array, "*predictor"]  # z_i of one example: a number, or several
