@@ -56,6 +56,9 @@ SAMPLERS = {
     "random walk": lambda target, step_size: amagold.amortized(target, RandomWalk(step_size), 3),
 }
 BIASED = {"sghmc", "sghmc kept", "sgld"}
+ALL_DATA = {"amagold noisy", "l2mc", "hmc"}  # whose gradients see all examples, not four
+# where it is not one: a density with a gradient in it needs one at either end
+GRADIENTS_PER_STEP = {"sgld corrected": 2, "random walk": 0}
 NUM_EXAMPLES = 12
 
 

@@ -15,7 +15,7 @@ X = GENERATOR.normal(size=(60, 2)).astype(np.float32)
 SIGNS = GENERATOR.random(60) < 0.5
 CLASSES = GENERATOR.integers(0, 4, 60)
 NUMBERS = GENERATOR.standard_t(3, 60).astype(np.float32)
-COUNTS = GENERATOR.poisson(2.0, 60)
+COUNTS = GENERATOR.poisson(2.0, 60) - 1  # none to five
 MOVED = X * np.float32([3.0, 0.01]) + np.float32([200.0, 5.0])  # in other units, and far from zero
 
 

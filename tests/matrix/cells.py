@@ -144,9 +144,9 @@ def warmup_refusal(found: Combination, warmup: str) -> str | None:
         return None
     if found.label == "biased":
         return "target_acceptance needs a sampler with a test"
-    if found.sampler == "amortized RandomWalk":
-        return "warmup cannot adapt the step_size"
-    return None
+    known = parts.settings_of(found.sampler)
+    missing = [name for name in ("step_size", "mass") if name not in known]
+    return f"warmup cannot adapt the {missing[0]}" if missing else None
 
 
 def allowed() -> list[Combination]:

@@ -149,6 +149,12 @@ def library_parts() -> dict[str, list[str]]:
     }
 
 
+@cache
+def settings_of(sampler: str) -> set[str]:
+    """What of a sampler's proposal warm-up may set."""
+    return set(SAMPLERS[sampler].build(target()).settings)
+
+
 def has_plan(gradient: str) -> bool:
     return "plan" in inspect.signature(GRADIENTS[gradient].build).parameters
 

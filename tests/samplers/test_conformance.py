@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from doubles import some_of
-from every_sampler import BIASED, SAMPLERS, TARGETS
+from every_sampler import ALL_DATA, BIASED, GRADIENTS_PER_STEP, SAMPLERS, TARGETS
 
 import amagold
 from amagold.core import trees
@@ -181,10 +181,9 @@ def test_counts_of_examples(name):
     target, position = TARGETS["vector"]
     sampler = SAMPLERS[name](target, 0.1)
     _, info = sampler.step(jax.random.key(1), sampler.init(position, jax.random.key(0)))
-    per_gradient = 12 if name in {"amagold noisy", "l2mc", "hmc"} else 4
-    # SGLD's density needs one at either end
-    gradients_per_step = {"sgld corrected": 2, "random walk": 0}.get(name, 1)
-    assert int(info.num_gradient_examples) == 3 * gradients_per_step * per_gradient
+    per_gradient = 12 if name in ALL_DATA else 4
+    num_gradients = 3 * GRADIENTS_PER_STEP.get(name, 1)
+    assert int(info.num_gradient_examples) == num_gradients * per_gradient
     assert int(info.num_energy_examples) == (0 if name in BIASED else 12)
 
 

@@ -1,4 +1,6 @@
-"""Examples in memory: asked for by number, by chunk, or for a few that stand for all."""
+"""Every place for examples: asked for by number, by chunk, or for a few that stand for all, and
+sampled from as from memory.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -14,26 +16,33 @@ ARRAYS = {
     "x": jnp.asarray(np.stack([NUMBERS, -NUMBERS], 1), jnp.float32),
     "y": jnp.asarray(NUMBERS),
 }
-DATA = InMemory(ARRAYS)
+# how to put arrays there
+PLACES = {"in memory": InMemory}
 
 
-def test_both_kinds_are_data():
-    assert isinstance(DATA, Data)
+@pytest.fixture(params=PLACES)
+def place(request):
+    return PLACES[request.param]
+
+
+def test_it_is_data(place):
+    data = place(ARRAYS)
+    assert isinstance(data, Data)
     assert isinstance(NoData(), Data)
     assert not isinstance(ARRAYS, Data)
-    assert DATA.num_examples == NUM_EXAMPLES
-    assert DATA.example["x"].shape == (2,)
-    assert DATA.example["y"].shape == ()
+    assert data.is_concrete
+    assert data.num_examples == NUM_EXAMPLES
+    assert data.example == InMemory(ARRAYS).example
 
 
-def test_rows_have_the_axes_of_their_numbers():
-    found = DATA.rows(np.array([[3, 0], [10, 3]]))
+def test_rows_have_the_axes_of_their_numbers(place):
+    found = place(ARRAYS).rows(np.array([[3, 0], [10, 3]]))
     np.testing.assert_array_equal(found["y"], [[3, 0], [10, 3]])
     assert found["x"].shape == (2, 2, 2)
 
 
 @pytest.mark.parametrize("chunk_size", [1, 3, 4, 10, 11, 99])
-def test_a_walk_sees_each_example_once(chunk_size):
+def test_a_walk_sees_each_example_once(place, chunk_size):
     def visit(carry, chunk):
         total, found = carry
         values = chunk.rows["y"].astype(jnp.float32) + 1.0
@@ -41,25 +50,25 @@ def test_a_walk_sees_each_example_once(chunk_size):
 
     total, found = jax.jit(
         lambda data: data.fold(visit, (0.0, jnp.zeros(NUM_EXAMPLES)), chunk_size)
-    )(DATA)
+    )(place(ARRAYS))
     assert total == np.sum(NUMBERS + 1)
     np.testing.assert_array_equal(found, NUMBERS + 1)
 
 
 @pytest.mark.parametrize("chunk_size", [3, 11])
 @pytest.mark.parametrize("asked", [[True], [False], [True, False], [False, False]])
-def test_a_walk_that_nobody_asks_for_is_not_made(asked, chunk_size):
+def test_a_walk_that_nobody_asks_for_is_not_made(place, asked, chunk_size):
     """Chains side by side go together, so that one that asks makes all of them go; the others keep
     what they had.
     """
-    visits = []
+    visits, data = [], place(ARRAYS)
 
     def visit(total, chunk, weight):
         jax.debug.callback(lambda start: visits.append(int(start)), chunk.start)
         return total + weight * chunk.only_new(chunk.rows["y"].astype(jnp.float32)).sum()
 
     def one(flag, weight):
-        return DATA.scan_if(flag, visit, jnp.float32(-1.0), weight, chunk_size)
+        return data.scan_if(flag, visit, jnp.float32(-1.0), weight, chunk_size)
 
     weights = np.arange(1.0, len(asked) + 1.0, dtype=np.float32)
     found = np.asarray(jax.vmap(one)(np.array(asked), weights))
@@ -69,20 +78,21 @@ def test_a_walk_that_nobody_asks_for_is_not_made(asked, chunk_size):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 11, 50])
-def test_some_stand_for_all(count):
-    few = np.asarray(DATA.some(count).arrays["y"])
+def test_some_stand_for_all(place, count):
+    some = place(ARRAYS).some(count)
+    few = np.asarray(some.rows(np.arange(some.num_examples))["y"])
     assert 1 <= len(few) <= count
     assert len(few) == count or count > NUM_EXAMPLES
     assert len(set(few)) == len(few)
     assert set(few) <= set(NUMBERS)
 
 
-def test_a_fingerprint_is_of_all_numbers_in_order():
-    known = DATA.fingerprint()
-    assert known == InMemory(jax.tree.map(jnp.array, ARRAYS)).fingerprint()
-    turned = InMemory(jax.tree.map(lambda leaf: leaf[::-1], ARRAYS)).fingerprint()
-    other = InMemory(ARRAYS | {"y": ARRAYS["y"].at[5].set(7)}).fingerprint()
-    wider = InMemory(ARRAYS | {"y": ARRAYS["y"].astype(jnp.float32)}).fingerprint()
+def test_a_fingerprint_is_of_all_numbers_in_order(place):
+    known = place(ARRAYS).fingerprint()
+    assert known == place(jax.tree.map(jnp.array, ARRAYS)).fingerprint()
+    turned = place(jax.tree.map(lambda leaf: leaf[::-1], ARRAYS)).fingerprint()
+    other = place(ARRAYS | {"y": ARRAYS["y"].at[5].set(7)}).fingerprint()
+    wider = place(ARRAYS | {"y": ARRAYS["y"].astype(jnp.float32)}).fingerprint()
     assert len({known, turned, other, wider}) == 4
 
 
@@ -96,14 +106,30 @@ def test_without_examples_nothing_is_visited():
         none.rows(np.zeros(1, int))
 
 
-def test_a_posterior_takes_a_place_for_examples():
-    def log_likelihood(position, example):
-        return -0.5 * (example["y"] - position) ** 2
+def log_likelihood(position, example):
+    return -0.5 * (example["y"] - position - example["x"][0]) ** 2
 
-    arrays = {"y": np.arange(5.0, dtype=np.float32)}
-    given = amagold.Posterior(log_likelihood, lambda at: -0.5 * at**2, arrays, init=0.0)
-    placed = amagold.Posterior(
-        log_likelihood, lambda at: -0.5 * at**2, InMemory({"y": jnp.arange(5.0)}), init=0.0
+
+def log_prior(position):
+    return -0.5 * position**2
+
+
+def test_a_run_is_the_same_as_from_memory(place):
+    """Sums over all data, minibatches and an exact test, to the bit."""
+    given, placed = (
+        amagold.Posterior(log_likelihood, log_prior, data, init=0.0)
+        for data in (ARRAYS, place(ARRAYS))
     )
-    assert placed.num_examples == given.num_examples == 5
+    assert placed.num_examples == given.num_examples == NUM_EXAMPLES
     assert amagold.energy_difference(placed, 1.0, 0.5) == amagold.energy_difference(given, 1.0, 0.5)
+    found = [
+        amagold.run_chains(
+            amagold.amagold(target, step_size=0.2, num_steps=2, batch_size=3),
+            jax.random.key(0),
+            np.zeros(2, np.float32),
+            20,
+        )
+        for target in (given, placed)
+    ]
+    np.testing.assert_array_equal(found[0].position, found[1].position)
+    assert len(np.unique(found[0].position)) > 10
