@@ -121,6 +121,7 @@ def test_a_density_of_the_wrong_shape():
         amagold.hmc(amagold.Density(lambda position: position), step_size=0.1).init(np.zeros(2))
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
