@@ -24,6 +24,7 @@ from amagold.core.shapes import RandomKey, Whole
 ROUNDS = 24
 
 Numbers = Int[Array, "*numbers"]
+Bits = UInt32[Array, ""]
 
 
 @trees.record(static=("num_examples",))
@@ -39,9 +40,7 @@ class RandomOrder:
         num_examples - 1.
         """
 
-        def swap(
-            examples: Numbers, of_round: tuple[Whole, UInt32[Array, ""]]
-        ) -> tuple[Numbers, None]:
+        def swap(examples: Numbers, of_round: tuple[Whole, Bits]) -> tuple[Numbers, None]:
             total, key = of_round
             partner = total - examples
             partner = jnp.where(partner < 0, partner + self.num_examples, partner)
@@ -61,7 +60,7 @@ def random_order(key: RandomKey, num_examples: int) -> RandomOrder:
     )
 
 
-def _bit(values: Numbers, key: UInt32[Array, ""]) -> Bool[Array, "*numbers"]:
+def _bit(values: Numbers, key: Bits) -> Bool[Array, "*numbers"]:
     """A random bit for each value: the top one after two multiplications that spread every bit of
     the value upwards.
     """

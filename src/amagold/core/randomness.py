@@ -35,7 +35,7 @@ class DrawFunction(Protocol):
 class Late(NamedTuple):
     """A key in place of the noise that it makes."""
 
-    key: RandomKey  # one for each step, until that is there
+    key: RandomKey  # of every step, until a step has its own
 
 
 def normal_like(

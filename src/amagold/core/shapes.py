@@ -1,7 +1,7 @@
 """What arrays hold and along which axes, in words.
 
-Within one call, axes of one name are of one length, and positions of one form in every leaf. The
-types are arrays to whoever runs the code, and are checked by the tests.
+Within one call, axes of one name are of one length, and positions are of one form, leaf by leaf.
+Only the tests check it; to everybody else these are arrays.
 """
 
 import jax
@@ -30,6 +30,7 @@ HostMatrix = Float64[np.ndarray, "parameters parameters"]
 
 Example = PyTree[Shaped[Array | np.ndarray, "..."]]
 Rows = PyTree[Shaped[Array | np.ndarray, "rows ..."]]  # some of the examples
+Batches = PyTree[Shaped[Array | np.ndarray, "steps rows ..."]]  # some for each step
 PerRow = Float[Array, " rows"]
 PerExample = Float[Array, " examples"]  # all of them
 Predictor = Float[Array, "*predictor"]  # z_i of one example: a number, or several

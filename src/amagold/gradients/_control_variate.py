@@ -17,9 +17,9 @@ from jaxtyping import Int
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
-from amagold.core.shapes import Example, Position, RandomKey, Rows
+from amagold.core.shapes import Batches, Position, RandomKey, Rows
 from amagold.gradients._gradient_estimator import GradientEstimator
-from amagold.gradients._minibatch import Batches, Minibatch
+from amagold.gradients._minibatch import Minibatch, RowNumbers
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Target
 
@@ -62,10 +62,10 @@ class ControlVariate(GradientEstimator):
     def batching(self) -> tuple[int, BatchPlan]:
         return self.batch_size, self.plan
 
-    def draw(self, key: RandomKey, target: Target, num_steps: int) -> Batches:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> RowNumbers:
         return self.rows.draw(key, target, num_steps)
 
-    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Example:
+    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Rows | Batches:
         return self.rows.gather(target, draws)
 
     def estimate(

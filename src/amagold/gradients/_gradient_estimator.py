@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 from amagold.batches import BatchPlan
 from amagold.core import trees
 from amagold.core.randomness import DrawFunction
-from amagold.core.shapes import Example, Flag, Position, RandomKey
+from amagold.core.shapes import Batches, Flag, Position, RandomKey
 from amagold.mode._reference import Reference
 from amagold.target import Target
 
@@ -75,6 +75,6 @@ class GradientEstimator(Protocol):
         """Whether batches come from outside, by `arrange`."""
         return False
 
-    def arrange(self, coin: Flag, batches: Example) -> Example:
+    def arrange(self, coin: Flag, batches: Batches) -> Batches:
         """An outside loader's T batches in the order that the trajectory sees them in."""
         return batches

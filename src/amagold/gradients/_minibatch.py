@@ -8,12 +8,12 @@ from jaxtyping import Int
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
-from amagold.core.shapes import Example, Flag, Position, RandomKey, Rows, Scalar
+from amagold.core.shapes import Batches, Flag, Position, RandomKey, Rows, Scalar
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Posterior, Target, with_data
 
 # the numbers of the examples that each step sees
-Batches = Int[Array, "{num_steps} {self.batch_size}"]
+RowNumbers = Int[Array, "{num_steps} {self.batch_size}"]
 
 
 @trees.record(static=("batch_size", "plan"))
@@ -41,16 +41,16 @@ class Minibatch(GradientEstimator):
             )
         self.plan.check(num_steps, self.batch_size, target.num_examples)
 
-    def draw(self, key: RandomKey, target: Target, num_steps: int) -> Batches | Flag:
+    def draw(self, key: RandomKey, target: Target, num_steps: int) -> RowNumbers | Flag:
         return self.plan.draw(key, num_steps, self.batch_size, _with_data(target).num_examples)
 
-    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Example:
+    def gather(self, target: Target, draws: Int[Array, "... rows"]) -> Rows | Batches:
         return _with_data(target).examples.rows(draws)
 
     def batching(self) -> tuple[int, BatchPlan]:
         return self.batch_size, self.plan
 
-    def arrange(self, coin: Flag, batches: Example) -> Example:
+    def arrange(self, coin: Flag, batches: Batches) -> Batches:
         """An outside loader's T batches, reversed when the fair coin says so."""
         return jax.tree.map(lambda leaf: jnp.where(coin, leaf[::-1], leaf), batches)
 
