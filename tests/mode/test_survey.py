@@ -147,6 +147,7 @@ def test_wide_positions_are_as_wide_as_the_prior():
     )
 
 
+@pytest.mark.slow
 def test_the_larger_clump_is_found_from_the_smaller():
     """The search from zero ends at the smaller clump, which holds next to nothing at this size."""
     target, mean = two_clumps(1000, 0.51, 12.0)
