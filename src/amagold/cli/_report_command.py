@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from amagold.core.files import as_path
 from amagold.core.printable import printable
 from amagold.report._result_files import write_picture
-from amagold.store._files import as_path
 
 
 def run(path: str, picture: str | None = None) -> None:

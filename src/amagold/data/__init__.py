@@ -7,7 +7,21 @@ classes with the same few members.
 from amagold.data._checked_arrays import checked_data
 from amagold.data._example_chunk import Chunk
 from amagold.data._in_memory import InMemory
+from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._no_data import NoData
+from amagold.data._open import open
+from amagold.data._prepare import prepare
 from amagold.data._protocol import Data
+from amagold.data._viewed import Viewed
 
-__all__ = ["Chunk", "Data", "InMemory", "NoData", "checked_data"]
+__all__ = [
+    "Chunk",
+    "Data",
+    "InMemory",
+    "MemoryMapped",
+    "NoData",
+    "Viewed",
+    "checked_data",
+    "open",
+    "prepare",
+]

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold.store._files import as_path, write_whole
+from amagold.core.files import as_path, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amagold.store._files import as_path
+from amagold.core.files import as_path
 
 if TYPE_CHECKING:
     import pandas

@@ -13,6 +13,7 @@ from amagold.adaptation._window_adaptation import FEWEST, begin
 from amagold.core import trees
 from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
+from amagold.core.files import name_in_the_making, remove_abandoned
 from amagold.planning._plan import Plan
 from amagold.runner._chains import start_chains
 from amagold.sampling import _engine as engine
@@ -31,7 +32,6 @@ from amagold.sampling._run import Run
 from amagold.sampling._settings import Settings, check_max_time, check_path
 from amagold.sampling._stored_recipe import save_recipe
 from amagold.store._checkpoint import CheckpointFolder
-from amagold.store._files import name_in_the_making, remove_abandoned
 from amagold.store._lock import Lock
 from amagold.store._structure import describe_structure
 from amagold.store._zarr_store import PRIVATE, StoreFailedError, ZarrStore

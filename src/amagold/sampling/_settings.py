@@ -6,7 +6,7 @@ from typing import Any
 
 from amagold.adaptation._warmup import SgdBurnIn, Warmup
 from amagold.core import checks
-from amagold.store._files import as_path
+from amagold.core.files import as_path
 
 LARGEST = 2**32  # keys are made from 32-bit numbers
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from amagold.core.files import read_whole, write_whole
 from amagold.models._recipes import build_again, recipe_of
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
-from amagold.store._files import read_whole, write_whole
 from amagold.store._root import PRIVATE, UNUSABLE
 from amagold.target import Target
 

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
-from amagold.store._files import read_whole, remove, write_whole
+from amagold.core.files import read_whole, remove, write_whole
 
 MAGIC = b"amagold checkpoint 1\n"
 # the newest ones; the first of all and the one at the first draw stay too, so that damaged draws

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from amagold.core.files import make_folders, read_whole, remove, write_whole
 from amagold.store import _sealed_chunk as chunk
 from amagold.store._array_layout import Group, coordinates, documents, in_coordinate_chunk
-from amagold.store._files import make_folders, read_whole, remove, write_whole
 from amagold.store._root import MOST_BYTES, NAME, Root, group_document
 from amagold.store._seal import UnreadableError, canonical, unseal
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from amagold.core.files import make_folders, read_whole, write_whole
 from amagold.store._array_layout import GROUP, Group, documents, read_group
-from amagold.store._files import make_folders, read_whole, write_whole
 from amagold.store._names import is_plain
 from amagold.store._seal import UnreadableError, canonical, seal, unseal
 

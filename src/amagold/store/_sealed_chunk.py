@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from amagold.store._files import read_whole
+from amagold.core.files import read_whole
 
 HEADER = struct.Struct("<BBBBIII")
 CHECKSUM = struct.Struct("<I")

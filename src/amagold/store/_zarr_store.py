@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from amagold.core.files import first_link, make_folders, remove, remove_parts, write_whole
 from amagold.store import _sealed_chunk as chunk
 from amagold.store._array_layout import Column, Group, chunk_shape, documents, lay_out
 from amagold.store._coordinates import damaged_extras, restore_extra, write_extras, write_json
-from amagold.store._files import first_link, make_folders, remove, remove_parts, write_whole
 from amagold.store._names import Variable
 from amagold.store._root import (
     NAME,

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from amagold import __version__
+from amagold.core.files import write_whole
 from amagold.report._part_progress import PartReport
-from amagold.store._files import write_whole
 
 
 def say_nothing(words: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from amagold.adaptation._sgd_burn_in import descend
 from amagold.adaptation._warmup import SgdBurnIn, Warmup
+from amagold.core.files import write_whole
 from amagold.datasets._mnist import Images
 from amagold.gradients import minibatch
 from amagold.models._network import Layers, network
@@ -22,7 +23,6 @@ from amagold.sampling._load import open_groups
 from amagold.sampling._resume import resume
 from amagold.sampling._run import Run
 from amagold.sampling._sample import sample
-from amagold.store._files import write_whole
 from amagold.store._names import name_leaves
 from amagold.store._zarr_store import ZarrStore
 from amagold.target import Posterior

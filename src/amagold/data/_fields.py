@@ -1,0 +1,116 @@
+"""What a stored row is made of: named fields of 32-bit words, and what all rows say of each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core import trees
+
+KINDS = ("float32", "int32")
+ALONE = ""  # the name of the only field of rows that are arrays and not tables
+
+
+class Field(NamedTuple):
+    """Some words of every row."""
+
+    name: str
+    kind: str  # of `KINDS`
+    shape: tuple[int, ...]  # of one row's value
+    levels: tuple[str, ...] | None = None  # what the codes stand for, where they are codes
+
+    @property
+    def width(self) -> int:
+        """In words."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+def width_of(fields: tuple[Field, ...]) -> int:
+    """The words of one row."""
+    return sum(field.width for field in fields)
+
+
+def word_type(fields: tuple[Field, ...]) -> np.dtype:
+    """What rows are stored as: floats where all are, so that anybody can read the file."""
+    kinds = {field.kind for field in fields}
+    return np.dtype("<f4" if kinds == {"float32"} else "<i4")
+
+
+@dataclass(frozen=True)
+class RowView:
+    """Rows of words as a table's rows: a dictionary of the fields, or the only one."""
+
+    fields: tuple[Field, ...]
+    columns: tuple[str, ...] | None = None  # the fields to show, in this order; None shows all
+
+    def __call__(self, words: jax.Array) -> trees.PyTree:
+        found: dict[str, jax.Array] = {}
+        start = 0
+        for field in self.fields:
+            part = words[..., start : start + field.width]
+            start += field.width
+            kind = jnp.dtype(field.kind)
+            if part.dtype != kind:
+                part = jax.lax.bitcast_convert_type(part, kind)
+            found[field.name] = part.reshape(*words.shape[:-1], *field.shape)
+        if ALONE in found:
+            return found[ALONE]
+        return found if self.columns is None else {name: found[name] for name in self.columns}
+
+
+class Moments(NamedTuple):
+    """What all rows say of each word, as a number: one pass, block by block (Chan et al.)."""
+
+    count: int
+    mean: np.ndarray
+    squares: np.ndarray  # summed squared deviations from the mean
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def nothing(cls, width: int) -> "Moments":
+        zero = np.zeros(width)
+        return cls(0, zero, zero, np.full(width, np.inf), np.full(width, -np.inf))
+
+    def with_block(self, values: np.ndarray) -> "Moments":
+        """With the numbers of further rows, a column for each word."""
+        added = len(values)
+        if not added:
+            return self
+        mean = values.mean(axis=0, dtype=np.float64)
+        away = values - mean
+        squares = np.einsum("ij,ij->j", away, away)
+        count, shift = self.count + added, mean - self.mean
+        # S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
+        joined = self.squares + squares + self.count * added / count * shift**2
+        return Moments(
+            count,
+            self.mean + shift * added / count,
+            joined,
+            np.minimum(self.lowest, values.min(axis=0)),
+            np.maximum(self.highest, values.max(axis=0)),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "count": self.count,
+            **{name: getattr(self, name).tolist() for name in self._fields[1:]},
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "Moments":
+        parts = [np.asarray(found[name], np.float64) for name in cls._fields[1:]]
+        return cls(int(found["count"]), *parts)
+
+
+def as_numbers_of(fields: tuple[Field, ...], words: np.ndarray) -> np.ndarray:
+    """Rows of words as float64 numbers, codes and whole numbers too."""
+    columns, start = [], 0
+    for field in fields:
+        part = words[:, start : start + field.width]
+        start += field.width
+        columns.append(part.view(field.kind).astype(np.float64))
+    return np.concatenate(columns, axis=1)
