@@ -9,8 +9,8 @@ from amagold.data._example_chunk import Chunk
 from amagold.data._in_memory import InMemory
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._no_data import NoData
-from amagold.data._open import open
-from amagold.data._prepare import prepare
+from amagold.data._open_data import open
+from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._viewed import Viewed
 

@@ -61,7 +61,7 @@ class RowView:
         return found if self.columns is None else {name: found[name] for name in self.columns}
 
 
-class Moments(NamedTuple):
+class ColumnMoments(NamedTuple):
     """What all rows say of each word, as a number: one pass, block by block (Chan et al.)."""
 
     count: int
@@ -71,11 +71,11 @@ class Moments(NamedTuple):
     highest: np.ndarray
 
     @classmethod
-    def nothing(cls, width: int) -> "Moments":
+    def nothing(cls, width: int) -> "ColumnMoments":
         zero = np.zeros(width)
         return cls(0, zero, zero, np.full(width, np.inf), np.full(width, -np.inf))
 
-    def with_block(self, values: np.ndarray) -> "Moments":
+    def with_block(self, values: np.ndarray) -> "ColumnMoments":
         """With the numbers of further rows, a column for each word."""
         added = len(values)
         if not added:
@@ -86,7 +86,7 @@ class Moments(NamedTuple):
         count, shift = self.count + added, mean - self.mean
         # S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
         joined = self.squares + squares + self.count * added / count * shift**2
-        return Moments(
+        return ColumnMoments(
             count,
             self.mean + shift * added / count,
             joined,
@@ -101,7 +101,7 @@ class Moments(NamedTuple):
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "Moments":
+    def from_json(cls, found: Mapping[str, Any]) -> "ColumnMoments":
         parts = [np.asarray(found[name], np.float64) for name in cls._fields[1:]]
         return cls(int(found["count"]), *parts)
 

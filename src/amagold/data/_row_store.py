@@ -14,7 +14,7 @@ import google_crc32c
 import numpy as np
 
 from amagold.core.files import read_whole
-from amagold.data._fields import KINDS, Field, Moments, width_of, word_type
+from amagold.data._fields import KINDS, ColumnMoments, Field, width_of, word_type
 
 MANIFEST, ROWS = "rows.json", "rows.npy"
 FORMAT, VERSION = "amagold rows", 1
@@ -45,7 +45,7 @@ class Manifest(NamedTuple):
     file: Stamp
     rows_per_block: int
     checksums: tuple[int, ...]  # CRC-32C of each block of rows
-    moments: Moments
+    moments: ColumnMoments
     source: tuple[Stamp, ...]  # the files that it was made of
 
     @property
@@ -92,7 +92,7 @@ class Manifest(NamedTuple):
             Stamp(**found["file"]),
             int(found["rows_per_block"]),
             tuple(map(int, found["checksums"])),
-            Moments.from_json(found["moments"]),
+            ColumnMoments.from_json(found["moments"]),
             tuple(Stamp(**stamp) for stamp in found["source"]),
         )
         blocks = -(-manifest.num_rows // manifest.rows_per_block)

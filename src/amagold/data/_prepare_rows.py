@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from amagold.core.files import as_path, read_whole, remove, write_whole
 from amagold.core.progress import Steps, show_steps
-from amagold.data._fields import Field, Moments, as_numbers_of, width_of, word_type
+from amagold.data._fields import ColumnMoments, Field, as_numbers_of, width_of, word_type
 from amagold.data._find_source import find_source
 from amagold.data._row_sources import Levels, RowSource, source_stamps
 from amagold.data._row_store import (
@@ -40,7 +40,7 @@ class Converted(NamedTuple):
 
     num_blocks: int
     checksums: tuple[int, ...]
-    moments: Moments
+    moments: ColumnMoments
     levels: Levels
 
 
@@ -184,7 +184,7 @@ def _begin(rows: RowSource, working: Path) -> Converted:
         working / ROWS, mode="w+", dtype=word_type(rows.fields), shape=shape
     )
     del mapped
-    return Converted(0, (), Moments.nothing(width_of(rows.fields)), Levels())
+    return Converted(0, (), ColumnMoments.nothing(width_of(rows.fields)), Levels())
 
 
 def _go_on(rows: RowSource, working: Path) -> Converted | None:
@@ -201,7 +201,7 @@ def _go_on(rows: RowSource, working: Path) -> Converted | None:
         return Converted(
             int(found["num_blocks"]),
             tuple(map(int, found["checksums"])),
-            Moments.from_json(found["moments"]),
+            ColumnMoments.from_json(found["moments"]),
             levels,
         )
     except (OSError, *UNUSABLE):

@@ -14,7 +14,7 @@ from amagold.core.progress import show_steps
 from amagold.data._fields import RowView
 from amagold.data._find_source import is_zarr
 from amagold.data._memory_mapped import MemoryMapped, mapped
-from amagold.data._prepare import prepare
+from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._row_store import (
     BLOCK_BYTES,
