@@ -64,7 +64,7 @@ class RowView:
 class ColumnMoments(NamedTuple):
     """What all rows say of each word, as a number: one pass, block by block (Chan et al.)."""
 
-    count: int
+    num_rows: int
     mean: np.ndarray
     squares: np.ndarray  # summed squared deviations from the mean
     lowest: np.ndarray
@@ -83,12 +83,12 @@ class ColumnMoments(NamedTuple):
         mean = values.mean(axis=0, dtype=np.float64)
         away = values - mean
         squares = np.einsum("ij,ij->j", away, away)
-        count, shift = self.count + added, mean - self.mean
+        num_rows, shift = self.num_rows + added, mean - self.mean
         # S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
-        joined = self.squares + squares + self.count * added / count * shift**2
+        joined = self.squares + squares + self.num_rows * added / num_rows * shift**2
         return ColumnMoments(
-            count,
-            self.mean + shift * added / count,
+            num_rows,
+            self.mean + shift * added / num_rows,
             joined,
             np.minimum(self.lowest, values.min(axis=0)),
             np.maximum(self.highest, values.max(axis=0)),
@@ -96,14 +96,14 @@ class ColumnMoments(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "count": self.count,
+            "num_rows": self.num_rows,
             **{name: getattr(self, name).tolist() for name in self._fields[1:]},
         }
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "ColumnMoments":
         parts = [np.asarray(found[name], np.float64) for name in cls._fields[1:]]
-        return cls(int(found["count"]), *parts)
+        return cls(int(found["num_rows"]), *parts)
 
 
 def as_numbers_of(fields: tuple[Field, ...], words: np.ndarray) -> np.ndarray:

@@ -76,7 +76,7 @@ def open(
 def _converted(source: Any, columns: Any, part: Any, cache: Any, progress: bool | None) -> Data:
     """A source that is converted first, or was before."""
     several = [str(each) for each in source] if isinstance(source, (list, tuple)) else []
-    first = Path(several[0] if several else source)
+    first = Path(several[0] if several else str(source))
     # another choice of columns or files is another store
     chosen = hashlib.sha256(repr((several, columns)).encode()).hexdigest()[:8]
     mark = f"-{chosen}" if columns or several else ""

@@ -122,7 +122,7 @@ def _convert(rows: RowSource, working: Path, report: Steps) -> None:
     with (working / ROWS).open("r+b") as file:
         file.seek(_offset(working) + begun.num_blocks * size * 4 * width_of(rows.fields))
         for words in _blocks(rows, begun.num_blocks * size, size, levels):
-            file.write(memoryview(words).cast("B"))
+            file.write(words.tobytes())
             sums.append(checksum(words))
             moments = moments.with_block(as_numbers_of(rows.fields, words))
             if len(sums) % JOURNAL_BLOCKS == 0:
