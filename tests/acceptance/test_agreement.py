@@ -105,6 +105,11 @@ def test_the_models_agree_with_their_bounds(name):
         compare(target, target.bounds, target.init)
         start = np.full(target.init.shape, 0.1 / max(scale, shift, 1.0), np.float32)
         compare(target, target.bounds, start)
+        # and the comparison sees it there where they do not
+        known = target.bounds.outcome
+        wrong = target.bounds._replace(outcome=lambda z, row, known=known: 0.9 * known(z, row))
+        with pytest.raises(ValueError, match="bounds must describe"):
+            compare(target, wrong, start)
 
 
 # Student-t about an offset of each example, in the predictor: linear but for a constant

@@ -2,11 +2,14 @@
 
 import errno
 import json
+from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import zarr
+from filelock import FileLock
 
 import amagold
 from amagold.data import _prepare_rows as preparing, _row_store as row_store
@@ -162,7 +165,7 @@ def test_what_cannot_be_stored_is_refused_and_leaves_nothing(table, words, tmp_p
     pq.write_table(pa.table(table), tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=words):
         amagold.data.prepare(tmp_path / "t.parquet", tmp_path / "store")
-    assert not (tmp_path / "store").exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
 
 
 def test_files_with_other_columns_are_named(tmp_path):
@@ -180,6 +183,35 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="ran out of it; nothing was left there"):
         amagold.data.prepare(parquet(tmp_path), tmp_path / "store")
     assert [file.name for file in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_another_process_at_work_is_left_alone(tmp_path):
+    path = parquet(tmp_path)
+    with FileLock(tmp_path / ".store.lock"):
+        with pytest.raises(ValueError, match="another process is preparing"):
+            amagold.data.prepare(path, tmp_path / "store")
+        assert (tmp_path / ".store.lock").exists()
+    amagold.data.prepare(path, tmp_path / "store")
+
+
+@pytest.mark.parametrize("part", [None, (1, 3)])
+def test_rows_are_not_copied(part, tmp_path):
+    """Else memory would grow with the data."""
+    np.save(tmp_path / "x.npy", X)
+    data = amagold.data.open(tmp_path / "x.npy", part=part)
+    pages = [line for line in Path("/proc/self/maps").read_text().splitlines() if "x.npy" in line]
+    spans = [[int(edge, 16) for edge in line.split()[0].split("-")] for line in pages]
+    address = data.arrays.unsafe_buffer_pointer()
+    assert any(low <= address < high for low, high in spans)
+
+
+def test_data_of_one_form_share_their_programs(tmp_path):
+    count = jax.jit(lambda data: data.num_examples * jnp.ones(()))
+    for number, names in enumerate((["a", "b"], ["c", "d"])):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"port": names, "x": [float(number), 1.0]}), path)
+        count(amagold.data.open(path))
+    assert count._cache_size() == 1
 
 
 def test_a_stopped_conversion_goes_on(tmp_path, monkeypatch):
@@ -200,7 +232,7 @@ def test_a_stopped_conversion_goes_on(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             amagold.data.prepare(tmp_path / "rows.parquet", tmp_path / "store")
     journal = json.loads((tmp_path / ".store.partial" / preparing.JOURNAL).read_text())
-    assert journal["num_blocks"] == 10
+    assert len(journal["checksums"]) == 10
     again = row_store.read_manifest(
         amagold.data.prepare(tmp_path / "rows.parquet", tmp_path / "store")
     )

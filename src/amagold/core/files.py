@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# whatever a stranger wrote: wrong types, missing keys, endless nesting
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 def as_path(name: str, value: Any, what: str) -> Path:
     """The path that an argument names; raises one sentence when it cannot be one."""

@@ -2,6 +2,8 @@
 takes them back when it needs the room.
 """
 
+import hashlib
+
 import jax
 import numpy as np
 
@@ -9,22 +11,20 @@ from amagold.core import trees
 from amagold.data._in_memory import InMemory
 
 
-@trees.record(static=("seal",))
+@trees.record()
 class MemoryMapped(InMemory):
     """Arrays of JAX that are the files' own pages, where the device is the host."""
 
-    seal: str = ""  # the checksum of all rows, known from when they were first read
+    # of all rows, from when they were first read; traced like them, so that data of one form share
+    # their programs
+    seal: jax.Array
 
     def fingerprint(self) -> str:
-        return self.seal
+        return np.asarray(self.seal).tobytes().hex()
 
 
 def mapped(arrays: trees.PyTree, seal: str) -> MemoryMapped:
     """Memory-mapped NumPy arrays as JAX's, without a copy on the host."""
+    numbers = np.frombuffer(hashlib.sha256(seal.encode()).digest(), np.uint8)
     # `device_put` takes aligned memory as it is, where `jnp.asarray` would copy
-    return MemoryMapped(jax.tree.map(jax.device_put, arrays), seal)
-
-
-def is_alias(array: jax.Array, memory: np.ndarray) -> bool:
-    """Whether an array of JAX is this memory and not a copy of it."""
-    return array.unsafe_buffer_pointer() == memory.ctypes.data
+    return MemoryMapped(jax.tree.map(jax.device_put, arrays), jax.device_put(numbers))

@@ -104,7 +104,9 @@ def _open_store(
         words = open_rows(folder, manifest, report)
     rows = _part(words, part)
     stored = mapped(rows, _seal(manifest.seal, part))
-    return Viewed(stored, RowView(manifest.fields, None if columns is None else tuple(columns)))
+    # without the levels: a view is looked up with every program, and their names do not matter
+    fields = tuple(field._replace(levels=None) for field in manifest.fields)
+    return Viewed(stored, RowView(fields, None if columns is None else tuple(columns)))
 
 
 def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None) -> MemoryMapped:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from filelock import FileLock, Timeout
 
-from amagold.core.files import as_path, read_whole, remove, write_whole
+from amagold.core.files import UNUSABLE, as_path, read_whole, remove, write_whole
 from amagold.core.progress import Steps, show_steps
 from amagold.data._fields import ColumnMoments, Field, as_numbers_of, width_of, word_type
 from amagold.data._find_source import find_source
@@ -22,7 +22,6 @@ from amagold.data._row_store import (
     MANIFEST,
     MOST_BYTES,
     ROWS,
-    UNUSABLE,
     Manifest,
     Stamp,
     checksum,
@@ -38,8 +37,7 @@ JOURNAL_BLOCKS = 16  # blocks between two entries
 class Converted(NamedTuple):
     """How far a conversion is."""
 
-    num_blocks: int
-    checksums: tuple[int, ...]
+    checksums: tuple[int, ...]  # of the blocks that are written
     moments: ColumnMoments
     levels: Levels
 
@@ -75,28 +73,36 @@ def prepare(
         return folder
     working = folder.with_name(f".{folder.name}.partial")
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    lock = folder.with_name(f".{folder.name}.lock")
     try:
-        with FileLock(folder.with_name(f".{folder.name}.lock"), timeout=0):
+        with FileLock(lock, timeout=0):
             with show_steps(f"preparing {folder.name}", shown=progress) as report:
                 _convert(rows, working, report)
             remove(folder)
             working.rename(folder)
+            lock.unlink(missing_ok=True)
     except Timeout:
         raise ValueError(
             f"destination must be nobody else's work, but another process is preparing "
             f"{str(folder)!r}; wait for it"
         ) from None
+    except ValueError:  # the source is refused, so there is nothing to go on with
+        _clear(working, lock)
+        raise
     except OSError as reason:
         if reason.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        remove(working)
+        _clear(working, lock)
         raise ValueError(
             f"destination must be on a disk with room for {_size(rows)}, but {str(folder)!r} ran "
             "out of it; nothing was left there: free some, or choose another disk"
         ) from None
-    finally:
-        folder.with_name(f".{folder.name}.lock").unlink(missing_ok=True)
     return folder
+
+
+def _clear(working: Path, lock: Path) -> None:
+    remove(working)
+    lock.unlink(missing_ok=True)
 
 
 def is_current(folder: Path, rows: RowSource) -> bool:
@@ -116,24 +122,24 @@ def _convert(rows: RowSource, working: Path, report: Steps) -> None:
     """Rows, block by block, into the file, and its manifest at the end."""
     begun = _go_on(rows, working) or _begin(rows, working)
     size = rows_per_block(rows.fields)
+    start = len(begun.checksums) * size
     total = -(-rows.num_rows // size)
     stamps = source_stamps(rows.files)
     levels, moments, sums = begun.levels, begun.moments, list(begun.checksums)
     with (working / ROWS).open("r+b") as file:
-        file.seek(_offset(working) + begun.num_blocks * size * 4 * width_of(rows.fields))
-        for words in _blocks(rows, begun.num_blocks * size, size, levels):
+        file.seek(_offset(working) + start * 4 * width_of(rows.fields))
+        for words in _blocks(rows, start, size, levels):
             file.write(words.tobytes())
             sums.append(checksum(words))
             moments = moments.with_block(as_numbers_of(rows.fields, words))
             if len(sums) % JOURNAL_BLOCKS == 0:
                 file.flush()
                 os.fsync(file.fileno())
-                _write_journal(working, rows, Converted(len(sums), tuple(sums), moments, levels))
+                _write_journal(working, rows, Converted(tuple(sums), moments, levels))
             report(len(sums), total)
         file.flush()
         os.fsync(file.fileno())
     if source_stamps(rows.files) != stamps or len(sums) != total:
-        remove(working)
         raise ValueError(
             "source must stay as it is while it is read, but a file of it was changed; nothing "
             "was left there: prepare it again"
@@ -184,7 +190,7 @@ def _begin(rows: RowSource, working: Path) -> Converted:
         working / ROWS, mode="w+", dtype=word_type(rows.fields), shape=shape
     )
     del mapped
-    return Converted(0, (), ColumnMoments.nothing(width_of(rows.fields)), Levels())
+    return Converted((), ColumnMoments.nothing(width_of(rows.fields)), Levels())
 
 
 def _go_on(rows: RowSource, working: Path) -> Converted | None:
@@ -199,7 +205,6 @@ def _go_on(rows: RowSource, working: Path) -> Converted | None:
         for name, names in found["levels"].items():
             levels[name] = {level: code for code, level in enumerate(names)}
         return Converted(
-            int(found["num_blocks"]),
             tuple(map(int, found["checksums"])),
             ColumnMoments.from_json(found["moments"]),
             levels,
@@ -211,7 +216,6 @@ def _go_on(rows: RowSource, working: Path) -> Converted | None:
 def _write_journal(working: Path, rows: RowSource, at: Converted) -> None:
     content = {
         "source": _identity(rows),
-        "num_blocks": at.num_blocks,
         "checksums": list(at.checksums),
         "moments": at.moments.as_json(),
         "levels": {name: list(codes) for name, codes in at.levels.items()},

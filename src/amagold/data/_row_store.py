@@ -5,7 +5,6 @@ rows.json  the manifest, written last: fields, number of rows, checksums, statis
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +12,13 @@ from typing import Any, NamedTuple
 import google_crc32c
 import numpy as np
 
-from amagold.core.files import read_whole
+from amagold.core.files import UNUSABLE, read_whole
 from amagold.data._fields import KINDS, ColumnMoments, Field, width_of, word_type
 
 MANIFEST, ROWS = "rows.json", "rows.npy"
 FORMAT, VERSION = "amagold rows", 1
 MOST_BYTES = 2**28  # of a manifest
 BLOCK_BYTES = 2**24  # that one checksum is of
-# whatever a stranger wrote: wrong types, missing keys, endless nesting
-UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Stamp(NamedTuple):
@@ -175,19 +172,3 @@ def verify(
 def blocks_of(words: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
     for number, start in enumerate(range(0, len(words), size)):
         yield number, words[start : start + size]
-
-
-def check_unchanged(path: Path, stamp: Stamp) -> None:
-    """Raise where a file is not as it was when it was opened."""
-    try:
-        now = Stamp.of(path, stamp.name)
-    except OSError as reason:
-        raise ValueError(
-            f"data must stay as they are while they are sampled, but {str(path)!r} is gone "
-            f"({reason.strerror})"
-        ) from None
-    if now != stamp:
-        raise ValueError(
-            f"data must stay as they are while they are sampled, but {os.fspath(path)!r} was "
-            "changed; the draws since the last checkpoint cannot be trusted: run again on a copy"
-        )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amagold.core import trees
-from amagold.core.files import as_path
+from amagold.core.files import UNUSABLE, as_path
 from amagold.core.printable import printable
 from amagold.planning._plan import Plan
 from amagold.sampling._columns import STATISTICS, WARMUP_STATISTICS
@@ -18,7 +18,7 @@ from amagold.sampling._given_sampler import Given
 from amagold.sampling._labels import MIXED, check_label
 from amagold.sampling._settings import Settings, check_assertions
 from amagold.store._names import describe
-from amagold.store._root import UNUSABLE, places
+from amagold.store._root import places
 from amagold.store._structure import rebuild_structure
 from amagold.store._zarr_store import ZarrStore
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from amagold.core.files import read_whole, write_whole
+from amagold.core.files import UNUSABLE, read_whole, write_whole
 from amagold.models._recipes import build_again, recipe_of
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
-from amagold.store._root import PRIVATE, UNUSABLE
+from amagold.store._root import PRIVATE
 from amagold.target import Target
 
 MOST_BYTES = 64 * 2**20  # of data are copied into the run; larger data stay where they are

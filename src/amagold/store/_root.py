@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amagold.core.files import make_folders, read_whole, write_whole
+from amagold.core.files import UNUSABLE, make_folders, read_whole, write_whole
 from amagold.store._array_layout import GROUP, Group, documents, read_group
 from amagold.store._names import is_plain
 from amagold.store._seal import UnreadableError, canonical, seal, unseal
@@ -17,8 +17,6 @@ from amagold.store._seal import UnreadableError, canonical, seal, unseal
 PRIVATE = ".amagold"  # lock, checkpoints and the second copy, beside the arrays
 NAME = "zarr.json"
 MOST_BYTES = 2**26
-# whatever a stranger wrote: wrong types, missing keys, endless nesting
-UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Root(NamedTuple):
