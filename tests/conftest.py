@@ -6,10 +6,16 @@ import itertools
 import os
 from pathlib import Path
 
-# the suite compiles much and runs little: the tests' own programs at the level of the library's
-# (once: a worker has the flag from its parent)
+# the suite compiles much and runs little: the tests' own programs with the library's options
+# (once: a worker has the flags from its parent)
 os.environ["XLA_FLAGS"] = " ".join(
-    dict.fromkeys([*os.environ.get("XLA_FLAGS", "").split(), "--xla_backend_optimization_level=1"])
+    dict.fromkeys(
+        [
+            *os.environ.get("XLA_FLAGS", "").split(),
+            "--xla_backend_optimization_level=1",
+            "--xla_cpu_use_fusion_emitters=false",
+        ]
+    )
 )
 
 import jax
