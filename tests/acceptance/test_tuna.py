@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from broken_bounds import fewer_arrivals, smaller_bounds
 from exact_target import (
     exact_draws,
     features,
@@ -21,7 +22,10 @@ from false_alarms import PLANTED, worst
 import amagold
 from amagold import acceptance, gradients
 from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._arrival_table import ArrivalTable, arrival_table
 from amagold.acceptance._remainders import remainder_differences
+from amagold.core import trees
+from amagold.mode._row_bounds import bound_sums, rows_per_slot, taylor_bound
 from amagold.target._linear_bounds import LinearBounds
 
 CENTER = np.array([0.1, 0.5], np.float32)
@@ -106,12 +110,8 @@ def planted(change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda test: dataclasses.replace(
-            test, total=test.total / 2.0
-        ),  # half as many arrivals as the weights need
-        lambda test: dataclasses.replace(
-            test, weights=test.weights / 8.0, total=test.total / 8.0
-        ),  # bounds too small, and clipped
+        lambda test: fewer_arrivals(test, 2.0),
+        lambda test: smaller_bounds(test, 8.0),  # and clipped
     ],
     ids=["rate halved", "bounds too small"],
 )
@@ -120,11 +120,93 @@ def test_planted_bugs_are_seen(change):
 
 
 def test_a_broken_bound_stops_the_run_and_names_the_example():
-    sampler = planted(
-        lambda test: dataclasses.replace(test, weights=test.weights / 8.0, total=test.total / 8.0)
-    )
+    sampler = planted(lambda test: smaller_bounds(test, 8.0))
     with pytest.raises(ValueError, match=r"example [0-7] broke its bound in chain"):
         amagold.run_chains(sampler, jax.random.key(0), exact_draws(200_000)[:64], 50)
+
+
+@pytest.fixture
+def few_slots(monkeypatch):
+    """Several neighbours to a slot, as with more than a million examples."""
+    jax.clear_caches()
+    monkeypatch.setattr("amagold.mode._row_bounds.MOST_SLOTS", 2)
+    yield
+    jax.clear_caches()
+
+
+@pytest.mark.parametrize("resample_momentum", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_exact_draws_stay_exact_with_several_rows_to_a_slot(few_slots, resample_momentum):
+    sampler = sampler_with(acceptance.tuna(2, block_size=16, most=400.0), resample_momentum)
+    assert sampler.acceptance.table.each == 4
+    assert float(sampler.acceptance.table.excess) > 1.2, "some candidates do not arrive"
+    found, info = moved(sampler)
+    assert 0.2 < float(info.acceptance_rate.mean()) < 0.999
+    assert int(info.broken_bound.max()) == -1
+    assert found < 1.0
+
+
+@trees.record()
+class EveryCandidate(ArrivalTable):
+    """All candidates arrive."""
+
+    def arriving(self, words, weights, rows):
+        return jnp.ones(weights.shape, bool), self.own_weights(weights, rows)
+
+
+@trees.record()
+class FirstOfSlot(ArrivalTable):
+    """The first row of each slot stands for all of it."""
+
+    def candidates(self, words):
+        numbers, weights = ArrivalTable.candidates(self, words)
+        return numbers // self.each * self.each, weights
+
+
+def as_kind(kind, table):
+    return kind(**{field.name: getattr(table, field.name) for field in dataclasses.fields(table)})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: as_kind(EveryCandidate, table),
+        lambda table: as_kind(FirstOfSlot, table),
+        lambda table: dataclasses.replace(table, excess=jnp.float32(1.0)),
+    ],
+    ids=["every candidate arrives", "the first of a slot", "as many candidates as arrivals"],
+)
+@pytest.mark.slow
+def test_bugs_planted_in_slots_are_seen(few_slots, change):
+    sampler = sampler_with(acceptance.tuna(1, block_size=16, most=400.0))
+    test = sampler.acceptance
+    broken = dataclasses.replace(test, table=change(test.table))
+    found, _ = moved(dataclasses.replace(sampler, acceptance=broken), num_chains=150_000)
+    assert found > PLANTED
+
+
+@pytest.mark.parametrize("most_slots", [2, 64, 1000])
+def test_slots_hold_the_largest_bound_of_their_rows(most_slots, monkeypatch):
+    jax.clear_caches()
+    monkeypatch.setattr("amagold.mode._row_bounds.MOST_SLOTS", most_slots)
+    # so that the last chunk is moved back, and begins within a slot
+    monkeypatch.setattr("amagold.energy._chunks.TEMPORARY_BYTES", 64 * 100)
+    generator = np.random.default_rng(3)
+    X, y = generator.normal(size=(701, 3)), generator.random(701) < 0.5
+    posterior = amagold.models.logistic(X, y)
+    position = np.zeros(4, np.float32)
+    bound = taylor_bound(posterior.bounds, 2, position, np.diag([1.0, 2.0, 3.0, 4.0]))
+    sums = bound_sums(posterior, position, bound)
+    weights, norms = jax.vmap(bound)(posterior.data)
+    each = rows_per_slot(701)
+    assert each == {2: 512, 64: 16, 1000: 1}[most_slots]
+    expected = [np.max(weights[start : start + each]) for start in range(0, 701, each)]
+    np.testing.assert_allclose(sums.of_slots[: len(expected)], expected, rtol=1e-6)
+    assert not np.any(sums.of_slots[len(expected) :])
+    np.testing.assert_allclose(sums.total.high, np.asarray(weights, np.float64).sum(), rtol=1e-6)
+    assert float(sums.largest_norm) == float(norms.max())
+    numbers, _ = arrival_table(sums, bound, 701).some(jax.random.key(0), 100_000)
+    assert len(np.unique(numbers)) == 701, "every row can be drawn"
+    jax.clear_caches()
 
 
 def test_the_alias_table_has_the_weights():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from broken_bounds import fewer_arrivals, smaller_bounds
 from false_alarms import PLANTED
 from quadrature import moved
 from small_posteriors import (
@@ -160,11 +161,11 @@ def changed(posterior, test, change, resample_momentum=True):
 
 
 def halve_the_bounds(test):
-    return dataclasses.replace(test, weights=test.weights / 2.0, total=test.total / 2.0)
+    return smaller_bounds(test, 2.0)
 
 
 def halve_the_rate(test):
-    return dataclasses.replace(test, total=test.total / 2.0)
+    return fewer_arrivals(test, 2.0)
 
 
 @pytest.mark.parametrize("change", [halve_the_bounds, halve_the_rate])

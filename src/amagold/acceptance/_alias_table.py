@@ -1,35 +1,21 @@
-"""Walker's alias table: an example with probability proportional to its weight, in constant time
+"""Walker's alias table: a slot with probability proportional to its weight, in constant time
 however many there are.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float, Float32, Int32
 
 from amagold.core import trees
-from amagold.core.randomness import row_numbers
-from amagold.core.shapes import RandomKey
 
 
 @trees.record()
 class AliasTable:
     """Pick a slot uniformly; keep it with its probability, else take its alias."""
 
-    probability: Float32[Array, " examples"]
-    alias: Int32[Array, " examples"]
-
-    @property
-    def size(self) -> int:
-        return self.probability.shape[0]
-
-    def draw(
-        self, key: RandomKey, shape: tuple[int, ...]
-    ) -> tuple[Int32[Array, "*shape"], Float[Array, "*shape"]]:
-        """What `pick` needs for independent examples: slots and uniform numbers."""
-        slot_key, keep_key = jax.random.split(key)
-        return row_numbers(slot_key, shape, self.size), jax.random.uniform(keep_key, shape)
+    probability: Float32[Array, " slots"]
+    alias: Int32[Array, " slots"]
 
     def pick(
         self, slots: Int32[Array, "*shape"], uniforms: Float[Array, "*shape"]
@@ -38,9 +24,9 @@ class AliasTable:
         return jnp.where(kept, slots, self.alias.at[slots].get(mode="promise_in_bounds"))
 
 
-def alias_table(weights: Float[np.ndarray, " examples"]) -> AliasTable:
-    """The table for positive weights, by cumulative sums: each heavy slot in turn fills up the
-    light ones until it is light itself.
+def alias_table(weights: Float[np.ndarray, " slots"]) -> AliasTable:
+    """The table for weights, one of them positive, by cumulative sums: each heavy slot in turn
+    fills up the light ones until it is light itself.
     """
     # 32-bit numbers where they will do: beside ten million examples every array counts
     scaled = np.asarray(weights, np.float64) * (len(weights) / np.sum(weights, dtype=np.float64))

@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float32, Int32
+from jaxtyping import Bool, Float32, Int32, UInt32
 
 from amagold.acceptance._acceptance_test import Decision
-from amagold.acceptance._alias_table import AliasTable
+from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._full_test import HOPELESS
-from amagold.core.randomness import scaled, unit
-from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
+from amagold.core.randomness import unit
+from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Rows, Scalar, Whole
 from amagold.data import Chunk
 from amagold.energy._chunks import chunk_size_for
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
@@ -40,12 +40,22 @@ class Place(Protocol):
 
 
 class Arrivals(NamedTuple):
-    """A block of a Poisson process of rate one, and which examples arrive."""
+    """Candidates, a block of a Poisson process of rate one."""
 
     waiting_times: Float32[Array, " arrivals"]
-    slots: Int32[Array, " arrivals"]
-    uniforms: Float32[Array, " arrivals"]
+    words: UInt32[Array, "words arrivals"]  # random bits, from which the table names examples
     keeps: Float32[Array, " arrivals"]
+
+
+class Looked(NamedTuple):
+    """The candidates that come in time, with their rows."""
+
+    last: Scalar  # the time of the block's last candidate
+    is_read: Bool[Array, " arrivals"]  # comes in time
+    counts: Bool[Array, " arrivals"]  # and arrives
+    examples: Int32[Array, " arrivals"]
+    rows: Rows
+    weights: PerRow  # c_i
 
 
 class Count(NamedTuple):
@@ -69,32 +79,39 @@ def draw_test(key: RandomKey) -> Draws:
 def count_arrivals(
     rate: Scalar,
     key: RandomKey,
-    table: AliasTable,
+    table: ArrivalTable,
     block_size: int,
     look: Callable[[Count, Arrivals], Count],
 ) -> Count:
-    """Look at the arrivals before time `rate`, a block after the other, as many blocks as
+    """Look at the candidates before time `rate`, a block after the other, as many blocks as
     it takes.
     """
 
     def block(count: Count) -> Count:
-        # one call of the generator for all four
-        bits = jax.random.bits(
-            jax.random.fold_in(key, count.num_blocks), (4, block_size), jnp.uint32
+        # one call of the generator for all of them
+        waiting_times, *words, keeps = jax.random.bits(
+            jax.random.fold_in(key, count.num_blocks), (2 + table.num_words, block_size), jnp.uint32
         )
-        waiting_times, slots, uniforms, keeps = bits
         return look(
-            count,
-            Arrivals(
-                -jnp.log1p(-unit(waiting_times)),
-                scaled(slots, table.size),
-                unit(uniforms),
-                unit(keeps),
-            ),
+            count, Arrivals(-jnp.log1p(-unit(waiting_times)), jnp.stack(words), unit(keeps))
         )
 
     begin = Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
     return jax.lax.while_loop(lambda count: count.time < rate, block, begin)
+
+
+def look_at(
+    target: Posterior, table: ArrivalTable, rate: Scalar, count: Count, arrivals: Arrivals
+) -> Looked:
+    """The candidates before time `rate`; rows are read for these alone."""
+    times = count.time + jnp.cumsum(arrivals.waiting_times)
+    examples, weights = table.candidates(arrivals.words)
+    is_read = (times < rate) & (examples < table.num_rows)
+    # the others are not looked at: one row, which is at hand, stands for them all
+    examples = jnp.where(is_read, examples, 0)
+    rows = target.examples.rows(examples)
+    arrives, own = table.arriving(arrivals.words, weights, rows)
+    return Looked(times[-1], is_read, is_read & arrives, examples, rows, own)
 
 
 def conclude(

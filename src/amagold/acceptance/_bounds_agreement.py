@@ -11,10 +11,10 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from amagold.acceptance._predictor_norms import slopes
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Example, PerRow, Position, Predictor, Rows, Scalar, Vector
+from amagold.mode._row_bounds import slopes
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
 

@@ -23,13 +23,13 @@ from jaxtyping import Float32
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._differences import Differences, checked_order, differences_of
-from amagold.acceptance._predictor_norms import norms_and_scales
 from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
 from amagold.core.shapes import Flag, Matrix, Position, Scalar, Vector
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference
+from amagold.mode._row_bounds import bound_sums, taylor_bound
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -172,10 +172,9 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
             np.linalg.LinAlgError
         ):  # where the energy does not curve upwards, plain length will do
             factor = np.linalg.cholesky(whole_hessian(target, center, reference.hessian))
-    norms, scales = norms_and_scales(
-        target, center, jnp.asarray(np.linalg.inv(factor), jnp.float32), bounds
+    sums = bound_sums(
+        target, center, taylor_bound(bounds, differences.order, center, factor @ factor.T)
     )
-    weight = (scales * norms ** (differences.order + 1)).max()
     is_scalar = bounds.is_scalar(center, target.example)
     return Range(
         differences.order,
@@ -183,6 +182,6 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
         is_scalar,
         jnp.asarray(factor.T, jnp.float32),
         flat,
-        weight,
-        norms.max(),
+        sums.of_slots.max(),
+        sums.largest_norm,
     )

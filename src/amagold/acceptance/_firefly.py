@@ -41,7 +41,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
-from amagold.acceptance._alias_table import AliasTable
+from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
@@ -50,10 +50,11 @@ from amagold.acceptance._arrivals import (
     conclude,
     count_arrivals,
     draw_test,
+    look_at,
 )
 from amagold.acceptance._firefly_bounds import gaps_of
 from amagold.core import trees
-from amagold.core.shapes import Matrix, PerExample, Position, RandomKey, Scalar
+from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
@@ -81,9 +82,7 @@ class FireflyTest(Acceptance):
     # parabolas
     surrogate: Reference
     whitening: Matrix  # L^T, of the norm in which M is measured
-    weights: PerExample  # c_i
-    total: Scalar  # C
-    table: AliasTable
+    table: ArrivalTable  # of c_i, and C
     most: Scalar  # expected arrivals above which all data are looked at instead
 
     def draw(self, key: RandomKey) -> Draws:
@@ -110,8 +109,9 @@ class FireflyTest(Acceptance):
         log_uniform, arrivals_key = draws
         there = self.remember(target, proposed)
         # the larger rate of the two is the same from both ends, so both ways choose the same test
-        scans = ~(self.total * jnp.maximum(memory.size, there.size) < self.most)
-        rate = jnp.where(scans, 0.0, self.total * memory.size)  # C M(theta)
+        rate = self.table.total * self.table.excess  # of candidates, at M = 1
+        scans = ~(rate * jnp.maximum(memory.size, there.size) < self.most)
+        rate = jnp.where(scans, 0.0, rate * memory.size)  # C M(theta), and those that do not arrive
 
         def look(count: Count, arrivals: Arrivals) -> Count:
             return self._look(posterior, memory, proposed, rate, count, arrivals)
@@ -131,28 +131,25 @@ class FireflyTest(Acceptance):
         count: Count,
         arrivals: Arrivals,
     ) -> Count:
-        times = count.time + jnp.cumsum(arrivals.waiting_times)
-        counts = times < rate
-        examples = self.table.pick(arrivals.slots, arrivals.uniforms)
-        rows = target.examples.rows(examples)
+        found = look_at(target, self.table, rate, count, arrivals)
         gaps, rounding = gaps_of(
-            self.bounds, self.surrogate.position, here.position, proposed, rows
+            self.bounds, self.surrogate.position, here.position, proposed, found.rows
         )
-        bounds = self.weights.at[examples].get(mode="promise_in_bounds") * here.size
+        bounds = found.weights * here.size
         # gap_i / (c_i M); where the bound is zero so is the gap
         shares = jnp.where(bounds > 0, gaps[:, 0] / jnp.where(bounds > 0, bounds, 1.0), 0.0)
         slack = ROUNDING * bounds + rounding[:, 0]
-        is_broken = counts & ~((gaps[:, 0] >= -slack) & (gaps[:, 0] <= bounds + slack))
-        is_kept = counts & (arrivals.keeps < shares)
+        is_broken = found.is_read & ~((gaps[:, 0] >= -slack) & (gaps[:, 0] <= bounds + slack))
+        is_kept = found.counts & (arrivals.keeps < shares)
         before, after = (
             jnp.log(jnp.where(is_kept, jnp.maximum(gap, 0.0), 1.0))
             for gap in (gaps[:, 0], gaps[:, 1])
         )
         return Count(
-            times[-1],
+            found.last,
             count.log_ratio + (after - before).sum(),
-            count.num_examples + counts.sum(),
-            jnp.maximum(count.broken_bound, jnp.where(is_broken, examples, -1).max()),
+            count.num_examples + found.is_read.sum(),
+            jnp.maximum(count.broken_bound, jnp.where(is_broken, found.examples, -1).max()),
             count.num_blocks + 1,
         )
 

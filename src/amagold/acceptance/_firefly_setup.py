@@ -6,23 +6,37 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jaxtyping import Float
 
-from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._arrival_table import arrival_table
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._firefly import FireflyTest
 from amagold.acceptance._firefly_bounds import curvatures
-from amagold.acceptance._predictor_norms import slopes as slopes_of
 from amagold.core import checks, trees
-from amagold.core.shapes import Example, Matrix, PerExample, Position, Scalar
+from amagold.core.shapes import Example, Matrix, Position, Scalar
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, zeros_like
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference, reference_of
+from amagold.mode._row_bounds import bound_sums, slopes as slopes_of, squared_norm
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
+
+
+@trees.record(static=("bounds",))
+class FireflyBound:
+    """c_i = (the most that gap_i can curve) a_i^2, and a_i, the largest change of z_i over a step
+    of length one.
+    """
+
+    bounds: LinearBounds
+    position: Position
+    unwhitening: Matrix  # L^-1
+
+    def __call__(self, example: Example) -> tuple[Scalar, Scalar]:
+        square = squared_norm(self.bounds, self.position, example, self.unwhitening)
+        z = self.bounds.predictor(self.position, example)
+        return curvatures(self.bounds, z, example)[1] * square, jnp.sqrt(square)
 
 
 @dataclass(frozen=True)
@@ -63,21 +77,16 @@ class Firefly:
                 "there the lower bound does not hold "
                 "the parameters together; give another center, or a proper prior"
             ) from None
-        weights = np.asarray(
-            _weights(
-                target, reference.position, jnp.asarray(np.linalg.inv(factor), jnp.float32), bounds
-            ),
-            np.float64,
+        bound = FireflyBound(
+            bounds, reference.position, jnp.asarray(np.linalg.inv(factor), jnp.float32)
         )
+        sums = bound_sums(target, reference.position, bound)
         return FireflyTest(
             block_size=self.block_size,
             bounds=bounds,
             surrogate=Reference(reference.position, reference.gradient, hessian),
             whitening=jnp.asarray(factor.T, jnp.float32),
-            weights=jnp.asarray(weights, jnp.float32),
-            total=jnp.float32(weights.sum()),
-            # an example whose gap is always zero is never drawn, but its slot must exist
-            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny)),
+            table=arrival_table(sums, bound, target.num_examples),
             most=jnp.float32(target.num_examples if self.most is None else self.most),
         )
 
@@ -135,23 +144,3 @@ def _curvature(target: Posterior, position: Position, bounds: LinearBounds) -> M
     return chunks.fold(
         target, position, visit, zeros_like(jnp.zeros((size, size))), chunk_size
     ).high
-
-
-@partial(jax.jit, static_argnames=("bounds",))
-def _weights(
-    target: Posterior, position: Position, whitening: Matrix, bounds: LinearBounds
-) -> Float[Array, " {target.num_examples}"]:
-    """c_i = (the most that gap_i can curve) a_i^2, where a_i is the largest change of z_i over a
-    step of length one.
-    """
-
-    def one(example: Example) -> Scalar:
-        rows = slopes_of(bounds, position, example) @ whitening.T
-        square = jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]
-        return curvatures(bounds, bounds.predictor(position, example), example)[1] * square
-
-    def visit(found: PerExample, chunk: Chunk) -> PerExample:
-        return chunk.write(found, jax.vmap(one)(chunk.rows))
-
-    chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
-    return chunks.fold(target, position, visit, jnp.zeros(target.num_examples), chunk_size)

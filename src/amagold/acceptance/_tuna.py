@@ -25,7 +25,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
-from amagold.acceptance._alias_table import AliasTable
+from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
@@ -34,13 +34,13 @@ from amagold.acceptance._arrivals import (
     conclude,
     count_arrivals,
     draw_test,
+    look_at,
 )
 from amagold.acceptance._remainders import differences_and_rounding
 from amagold.core import trees
 from amagold.core.shapes import (
     Flag,
     Matrix,
-    PerExample,
     Position,
     RandomKey,
     Scalar,
@@ -74,10 +74,8 @@ class TunaTest(Acceptance):
     is_scalar: bool  # whether an example's predictor is one number, whose bounds are tighter
     reference: Reference
     whitening: Matrix  # L^T
-    weights: PerExample  # c_i
-    total: Scalar  # C
     largest: Scalar  # of the a_i
-    table: AliasTable
+    table: ArrivalTable  # of c_i, and C
     spread: Scalar  # kappa = max(1, spread C M)
     noise: Scalar  # the variance that the draws of examples bring to log a
     # examples that a test of a posterior near its Laplace approximation looks at
@@ -106,10 +104,10 @@ class TunaTest(Acceptance):
         log_uniform, arrivals_key = draws
         there = self.remember(target, proposed)
         size = self._magnitude(memory, there)
-        needed = self.total * size  # C M
+        needed = self.table.total * size  # C M
         is_rare = needed < 1.0
         kappa = jnp.where(is_rare, 1.0, jnp.maximum(1.0, self.spread * needed))
-        rate = kappa * needed
+        rate = kappa * needed * self.table.excess  # of candidates
         # the rate is symmetric in the two positions, so both ways choose the same test
         scans = ~(rate < self.most)
         rate = jnp.where(scans, 0.0, rate)
@@ -146,30 +144,29 @@ class TunaTest(Acceptance):
         count: Count,
         arrivals: Arrivals,
     ) -> Count:
-        times = count.time + jnp.cumsum(arrivals.waiting_times)
-        counts = times < rate
-        examples = self.table.pick(arrivals.slots, arrivals.uniforms)
-        rows = target.examples.rows(examples)
+        found = look_at(target, self.table, rate, count, arrivals)
         differences, rounding = differences_and_rounding(
-            self.bounds, self.reference, self.order, position, proposed, rows
+            self.bounds, self.reference, self.order, position, proposed, found.rows
         )
-        bounds = self.weights.at[examples].get(mode="promise_in_bounds") * size
+        bounds = found.weights * size
         # q_i = D_i / (c_i M); where the bound is zero so is the difference
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-        is_broken = counts & ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bounds + rounding)
+        is_broken = found.is_read & ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bounds + rounding)
         shares = jnp.clip(shares, -1.0, 1.0)
         down, up = jnp.minimum(shares, 0.0) / kappa, jnp.minimum(-shares, 0.0) / kappa
         # kept with probability phi_i(theta, theta*) / (kappa c_i M) = 1 + min(0, q_i) / kappa
-        is_kept = counts & (arrivals.keeps < 1.0 + down)
+        is_kept = found.counts & (arrivals.keeps < 1.0 + down)
         tuna = jnp.where(is_kept, jnp.log1p(up) - jnp.log1p(jnp.where(is_kept, down, 0.0)), 0.0)
         # scalable MH: an event with probability max(0, q_i) rejects
-        scalable = jnp.where(counts & (arrivals.keeps < jnp.maximum(shares, 0.0)), -jnp.inf, 0.0)
-        found = jnp.where(is_rare, scalable, tuna).sum()
-        broken = jnp.where(is_broken, examples, -1).max()
+        scalable = jnp.where(
+            found.counts & (arrivals.keeps < jnp.maximum(shares, 0.0)), -jnp.inf, 0.0
+        )
+        log_ratio = jnp.where(is_rare, scalable, tuna).sum()
+        broken = jnp.where(is_broken, found.examples, -1).max()
         return Count(
-            times[-1],
-            count.log_ratio + found,
-            count.num_examples + counts.sum(),
+            found.last,
+            count.log_ratio + log_ratio,
+            count.num_examples + found.is_read.sum(),
             jnp.maximum(count.broken_bound, broken),
             count.num_blocks + 1,
         )

@@ -12,16 +12,16 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from amagold.acceptance._alias_table import alias_table
+from amagold.acceptance._arrival_table import arrival_table
 from amagold.acceptance._bounds_agreement import check_agreement
-from amagold.acceptance._predictor_norms import norms_and_scales
 from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
-from amagold.mode._derivatives import whole_hessian
+from amagold.mode._derivatives import KnownBounds, whole_hessian
 from amagold.mode._reference import Reference, reference_of
+from amagold.mode._row_bounds import bound_sums, taylor_bound
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -39,9 +39,14 @@ class Tuna:
     bounds: LinearBounds | None
     most: float | None
 
-    def bind(self, target: Target, reference: Reference | None = None) -> TunaTest:
+    def bind(
+        self,
+        target: Target,
+        reference: Reference | None = None,
+        known: KnownBounds | None = None,
+    ) -> TunaTest:
         """The test for a target: passes over the data for the reference, unless the gradient has
-        one, and for the bounds.
+        one, and for the bounds, unless they are known about that reference.
         """
         target = with_data(target, "acceptance.tuna", "use acceptance.full()")
         bounds = self.bounds or target.bounds
@@ -65,33 +70,18 @@ class Tuna:
                 2,
             )
         check_agreement(target, bounds, reference.position)
-        try:
-            factor = np.linalg.cholesky(
-                whole_hessian(target, reference.position, reference.hessian)
-            )
-        except np.linalg.LinAlgError:
-            raise ValueError(
-                "center must be a mode for acceptance.tuna, but the energy does not curve upwards "
-                "there; give another"
-            ) from None
-        whitening = jnp.asarray(np.linalg.inv(factor), jnp.float32)
-        norms, scales = norms_and_scales(target, reference.position, whitening, bounds)
-        norms = np.asarray(norms)
-        # c_i = scale_i a_i^(order + 1)
-        weights = np.power(norms, self.order + 1, dtype=np.float64)
-        weights *= np.asarray(scales)
+        if known is None or (known.bound.bounds, known.bound.order) != (bounds, self.order):
+            known = _bounds_of(target, bounds, self.order, reference)
+        bound, sums = known
         test = TunaTest(
             order=self.order,
             block_size=self.block_size,
             bounds=bounds,
             is_scalar=bounds.is_scalar(reference.position, target.example),
             reference=reference,
-            whitening=jnp.asarray(factor.T, jnp.float32),
-            weights=jnp.asarray(weights.astype(np.float32)),
-            total=jnp.float32(np.sum(weights)),
-            largest=jnp.float32(np.max(norms)),
-            # an example that the bound says cannot matter is never drawn, but its slot must exist
-            table=alias_table(np.maximum(weights, np.finfo(np.float64).tiny, out=weights)),
+            whitening=bound.whitening,
+            largest=sums.largest_norm,
+            table=arrival_table(sums, bound, target.num_examples),
             spread=jnp.float32(0.0),
             noise=jnp.float32(self.noise),
             typical=jnp.float32(0.0),
@@ -100,11 +90,12 @@ class Tuna:
         # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
         # has variance v
         share, needed = (
-            np.asarray(found, np.float32) for found in _typical(target, test, whitening)
+            np.asarray(found, np.float32) for found in _typical(target, test, bound.unwhitening)
         )
         spread = share / np.float32(self.noise)
-        # kappa C M, or all data
-        typical = np.mean(np.minimum(np.maximum(1.0, spread * needed) * needed, float(test.most)))
+        # kappa C M and the candidates that do not arrive, or all data
+        read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
+        typical = np.mean(np.minimum(read, float(test.most)))
         return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
 
 
@@ -151,6 +142,21 @@ def tuna(
     )
 
 
+def _bounds_of(
+    target: Posterior, bounds: LinearBounds, order: int, reference: Reference
+) -> KnownBounds:
+    """In the norm of the Hessian at the reference: a pass over the data."""
+    hessian = whole_hessian(target, reference.position, reference.hessian)
+    try:
+        bound = taylor_bound(bounds, order, reference.position, hessian)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "center must be a mode for acceptance.tuna, but the energy does not curve upwards "
+            "there; give another"
+        ) from None
+    return KnownBounds(bound, bound_sums(target, reference.position, bound))
+
+
 @jit(ONCE)
 def _typical(
     target: Posterior, test: TunaTest, whitening: Matrix
@@ -172,14 +178,18 @@ def _typical(
         magnitude = test._magnitude(
             test.remember(target, position), test.remember(target, proposed)
         )
-        examples = test.table.pick(*test.table.draw(row_key, (NUM_ROWS,)))
-        rows = target.examples.rows(examples)
+        numbers, weights = test.table.some(row_key, NUM_ROWS)
+        rows = target.examples.rows(numbers)
         differences = remainder_differences(
             test.bounds, test.reference, test.order, position, proposed, rows
         )
-        bounds = test.weights[examples] * magnitude
+        own = test.table.own_weights(weights, rows)
+        bounds = own * magnitude
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-        return jnp.mean(shares**2), test.total * magnitude
+        # candidates that arrive with probability c_i / c_s
+        return jnp.sum(own * shares**2 / weights) / jnp.sum(own / weights), (
+            test.table.total * magnitude
+        )
 
     shares, needed = jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS))
     return jnp.mean(shares), needed

@@ -10,6 +10,8 @@ import numpy as np
 from amagold.core import trees
 from amagold.data._in_memory import InMemory
 
+NUM_RUNS = 1024  # of neighbours, that a few examples which stand for all are taken from
+
 
 @trees.record()
 class MemoryMapped(InMemory):
@@ -18,6 +20,22 @@ class MemoryMapped(InMemory):
     # of all rows, from when they were first read; traced like them, so that data of one form share
     # their programs
     seal: jax.Array
+
+    def some(self, count: int) -> InMemory:
+        # in runs of neighbours, because a page is brought whole; sorted data have them all over
+        num_runs = max(1, min(NUM_RUNS, count))
+        length = max(1, count // num_runs)
+        starts = np.linspace(0, max(0, self.num_examples - length), num_runs).astype(np.int64)
+        if length * num_runs >= self.num_examples:
+            return super().some(count)
+
+        def copied(leaf: jax.Array) -> jax.Array:
+            on_host = np.asarray(leaf)
+            return jax.device_put(
+                np.concatenate([on_host[start : start + length] for start in starts])
+            )
+
+        return InMemory(jax.tree.map(copied, self.arrays))
 
     def fingerprint(self) -> str:
         return np.asarray(self.seal).tobytes().hex()

@@ -13,9 +13,19 @@ from amagold.core.shapes import HostMatrix, Matrix, PerRow, Position, Scalar, Ve
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
+from amagold.mode._row_bounds import BoundSums, TaylorBound, no_bounds, with_chunk
 from amagold.target import Posterior
 
+Sums = tuple[Wide, Wide, Wide | None, BoundSums | None]
+
 CACHE_BYTES = 2**20  # of second derivatives on the way: what the processor's cache holds
+
+
+class KnownBounds(NamedTuple):
+    """What a walk over all examples found of their bounds about a position."""
+
+    bound: TaylorBound
+    sums: BoundSums
 
 
 class Derivatives(NamedTuple):
@@ -26,11 +36,14 @@ class Derivatives(NamedTuple):
     energy: Wide
     gradient: Vector
     hessian: Matrix | None
+    bounds: KnownBounds | None = None  # about the position, where they were asked for
 
 
 @jit(OFTEN, "order")
-def derivatives_at(target: Posterior, position: Position, order: int) -> Derivatives:
-    """The derivatives up to the order, 1 or 2."""
+def derivatives_at(
+    target: Posterior, position: Position, order: int, bound: TaylorBound | None = None
+) -> Derivatives:
+    """The derivatives up to the order, 1 or 2, and in the same pass the examples' bounds."""
     flat = trees.flatten(position)
 
     def energy(at: Vector, chunk: Chunk) -> tuple[Scalar, PerRow]:
@@ -38,15 +51,16 @@ def derivatives_at(target: Posterior, position: Position, order: int) -> Derivat
         values = chunk.only_new(values)
         return values.sum(), values
 
-    def visit(
-        carry: tuple[Wide, Wide, Wide | None], chunk: Chunk
-    ) -> tuple[Wide, Wide, Wide | None]:
+    def visit(carry: Sums, chunk: Chunk) -> Sums:
         slope = jax.grad(energy, has_aux=True)
         gradient, values = slope(flat, chunk)
         square = carry[2]
         if square is not None:
             square = add_each(square, jax.jacfwd(lambda at: slope(at, chunk)[0])(flat))
-        return add_to(carry[0], values), add_each(carry[1], gradient), square
+        sums = carry[3]
+        if sums is not None and bound is not None:
+            sums = with_chunk(sums, chunk, bound, target.num_examples)
+        return add_to(carry[0], values), add_each(carry[1], gradient), square, sums
 
     nothing = zeros_like(jnp.zeros((flat.shape[0], flat.shape[0]))) if order == 2 else None
     chunk_size = None
@@ -56,10 +70,19 @@ def derivatives_at(target: Posterior, position: Position, order: int) -> Derivat
         chunk_size = max(
             1, min(most // flat.shape[0], max(256, CACHE_BYTES // (4 * flat.shape[0])))
         )
-    total, gradient, hessian = chunks.fold(
-        target, position, visit, (zero(), zeros_like(flat), nothing), chunk_size
+    begin = (
+        zero(),
+        zeros_like(flat),
+        nothing,
+        None if bound is None else no_bounds(target.num_examples),
     )
-    return Derivatives(total, gradient.high, None if hessian is None else hessian.high)
+    total, gradient, hessian, sums = chunks.fold(target, position, visit, begin, chunk_size)
+    return Derivatives(
+        total,
+        gradient.high,
+        None if hessian is None else hessian.high,
+        None if bound is None or sums is None else KnownBounds(bound, sums),
+    )
 
 
 @jit(ONCE)

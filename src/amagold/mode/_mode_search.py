@@ -21,6 +21,7 @@ from amagold.target import Posterior, Target
 
 NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
 FEW = 2**15  # examples that a first mode is found from
+MORE = 2**19  # that it is then found from, where there are many more
 # examples times squared parameters: a pass over less costs no more than compiling another program
 MUCH_WORK = 10**9
 MEMORY_SIZE = 10  # past steps that L-BFGS builds its inverse Hessian from
@@ -104,14 +105,26 @@ def find_mode(
 def newton_descent(
     target: Target, start: Position, tolerance: float, max_iterations: int
 ) -> Descent:
-    """Newton's search; many examples are searched from the mode of a few of them, which is some
-    standard deviations away.
+    """Newton's search. Many examples are searched from the mode of some of them: from that of K,
+    which is sqrt(N / K) standard deviations away, one step leads to within a hundredth of one, so
+    that the second pass over all data is the last.
     """
-    if target.num_examples * trees.size(start) ** 2 >= MUCH_WORK and target.num_examples >= 8 * FEW:
-        few, weight = standing_for_all(target, FEW)
-        first = descend(few, start, weight=weight, tolerance=1e-2, max_iterations=max_iterations)
-        start = first.end.position if first.is_converged else start
-    return descend(target, start, tolerance=tolerance, max_iterations=max_iterations)
+    is_much = has_much(target, start)
+    for count in (FEW, MORE) if is_much else ():
+        if target.num_examples < 8 * count:
+            break
+        some, weight = standing_for_all(target, count)
+        found = descend(some, start, weight=weight, tolerance=1e-2, max_iterations=max_iterations)
+        start = found.end.position if found.is_converged else start
+    return descend(
+        target, start, tolerance=tolerance, max_iterations=max_iterations, saves_passes=is_much
+    )
+
+
+def has_much(target: Target, position: Position) -> bool:
+    """Whether a pass over all data costs more than compiling another program."""
+    work = target.num_examples * trees.size(position) ** 2
+    return work >= MUCH_WORK and target.num_examples >= 8 * FEW
 
 
 def standing_for_all(target: Target, count: int) -> tuple[Target, float]:

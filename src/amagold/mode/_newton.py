@@ -8,6 +8,7 @@ values turn uphill directions around (saddle-free Newton, Dauphin et al., 2014),
 Newton step would climb or not exist.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from amagold.mode._derivatives import (
     density_derivatives,
     derivatives_at,
 )
+from amagold.mode._row_bounds import TaylorBound, taylor_bound
 from amagold.target import Posterior, Target
 
 MAX_ITERATIONS = 60
@@ -118,6 +120,7 @@ def descend(
     max_iterations: int = MAX_ITERATIONS,
     known: Sequence[Point] = (),
     longest: HostVector | None = None,
+    saves_passes: bool = False,
 ) -> Descent:
     """Damped steps until the squared distance to the mode, g . H^-1 g, is below the tolerance for
     each parameter.
@@ -131,6 +134,8 @@ def descend(
       known: modes; a search that comes near one ends there.
       longest: what a step may change each parameter by where the energy curves down; None is
         anything.
+      saves_passes: for a start that is near already: where the search came near is then not looked
+        for, and bounds are taken together with the derivatives.
     """
     here = point_at(target, start, weight)
     near: Point | None = None
@@ -165,11 +170,13 @@ def descend(
                 1.0, float(np.min(longest / np.maximum(np.abs(step), np.finfo(np.float64).tiny)))
             )
         doubles = longest is None and not curved.is_clearly_upwards
-        there = _search_along(target, here, step, decrement, weight, doubles=doubles)
+        there = _search_along(
+            target, here, step, decrement, weight, doubles=doubles, bounds_too=saves_passes
+        )
         if there is None:
             is_stalled = decrement <= STALLED * tolerance * len(step) and curved.is_clearly_upwards
             return Descent(near or here, here, is_stalled, iteration)
-        if near is None:
+        if near is None and not saves_passes:
             near = _on_the_way(target, here, there, decrement, weight)
         here = there
     return Descent(near or here, here, False, iteration)
@@ -200,14 +207,22 @@ def _on_the_way(
 
 
 def _search_along(
-    target: Target, here: Point, step: HostVector, decrement: float, weight: float, *, doubles: bool
+    target: Target,
+    here: Point,
+    step: HostVector,
+    decrement: float,
+    weight: float,
+    *,
+    doubles: bool,
+    bounds_too: bool,
 ) -> Point | None:
     """The first good point of the step halved again and again; where the curvature is not to be
     trusted, doubled too.
     """
+    norm = here.hessian if bounds_too else None
     for halving in range(MAX_HALVINGS):
         length = 0.5**halving
-        there = point_at(target, moved(here.position, length * step), weight)
+        there = point_at(target, moved(here.position, length * step), weight, norm)
         gain = here.energy - there.energy
         if there.is_finite and gain >= SUFFICIENT * length * decrement - ROUNDING * abs(
             here.energy
@@ -217,7 +232,7 @@ def _search_along(
         return None
     for _ in range(MAX_DOUBLINGS if doubles and halving == 0 else 0):
         length *= 2.0
-        farther = point_at(target, moved(here.position, length * step), weight)
+        farther = point_at(target, moved(here.position, length * step), weight, norm)
         if not farther.is_finite or farther.energy >= there.energy:
             break
         there = farther
@@ -241,15 +256,20 @@ def moved(position: Position, step: HostVector) -> Position:
     )
 
 
-def point_at(target: Target, position: Position, weight: float = 1.0) -> Point:
-    """The energy and its derivatives; infinite outside the domain."""
+def point_at(
+    target: Target, position: Position, weight: float = 1.0, norm: HostMatrix | None = None
+) -> Point:
+    """The energy and its derivatives; infinite outside the domain.
+
+    With a norm, the examples' bounds in it come from the same pass, where the target has some.
+    """
     nothing = np.zeros(trees.size(position))
     if not trees.is_finite(position) or not bool(target.is_inside(position)):
         return Point(position, np.inf, nothing, np.diag(nothing))
     if not isinstance(target, Posterior):
         return Point(position, *_in_float64(density_derivatives(target.log_prior, position)))
     energy, gradient, hessian = _in_float64(density_derivatives(target.log_prior, position))
-    of_data = derivatives_at(target, position, 2)
+    of_data = derivatives_at(target, position, 2, _bound(target, position, norm))
     height, slope, bend = _in_float64(of_data)
     return Point(
         position,
@@ -258,6 +278,17 @@ def point_at(target: Target, position: Position, weight: float = 1.0) -> Point:
         hessian + weight * bend,
         of_data if weight == 1.0 else None,
     )
+
+
+def _bound(target: Posterior, position: Position, norm: HostMatrix | None) -> TaylorBound | None:
+    """Of remainders of order 2, which exact tests on a few examples prefer."""
+    bounds = target.bounds
+    if norm is None or bounds is None or math.isinf(bounds.derivatives[2]):
+        return None
+    try:
+        return taylor_bound(bounds, 2, trees.as_position(position), norm)
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _in_float64(found: Derivatives) -> tuple[float, HostVector, HostMatrix]:

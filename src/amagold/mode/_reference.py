@@ -82,7 +82,7 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
 
 def reference_from(position: Position, of_data: Derivatives) -> Reference:
     """The reference from the derivatives of all data at a position."""
-    _, gradient, hessian = of_data
+    gradient, hessian = of_data.gradient, of_data.hessian
     if not trees.is_finite((gradient, hessian)):
         raise ValueError(
             "center must have finite derivatives of the log likelihood, got some that are not; "

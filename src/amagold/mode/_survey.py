@@ -17,6 +17,7 @@ from amagold.mode._curvature import MODEST
 from amagold.mode._mode_search import (
     NEWTON_PARAMETERS,
     Mode,
+    has_much,
     mode_from,
     newton_descent,
     standing_for_all,
@@ -34,6 +35,11 @@ WORK = 3 * 10**8
 MOST_EXAMPLES = 2**15  # that wide searches look at
 FEWEST_EXAMPLES = 2048
 TOLERANCE, MAX_ITERATIONS = 1e-3, 40
+# squared standard deviations per parameter, that the mode may be off: a draw is off by one. A
+# reference need not be the mode, so that a pass over much data is not worth the rest
+FINE, ROUGH = 1e-4, 1e-3
+# squared standard deviations per parameter of some of the data, within which their mode is that of all
+NEARBY = 4.0
 # times the wide positions' spread: a longer step might leave the basin that it began in
 LONGEST = 0.5
 UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are too low
@@ -53,7 +59,7 @@ def survey(target: Target, init: Position, key: RandomKey) -> Survey:
     if size > NEWTON_PARAMETERS:
         return survey_of_many(target, init, key)
     target.check(init)
-    first = newton_descent(target, init, 1e-4, 200)
+    first = newton_descent(target, init, ROUGH if has_much(target, init) else FINE, 200)
     if target.has_one_mode and first.is_converged:
         return Survey(mode_from(first, init), [1.0], [region_at(first.end)], True, 1)
     few, weight = _affordable(target, size)
@@ -61,7 +67,11 @@ def survey(target: Target, init: Position, key: RandomKey) -> Survey:
     found = _different([each.end for each in descents if each.is_converged])
     if few is not target:
         # each mode of some of the data is near one of all of them, or none
-        polished = [descend(target, point.position, tolerance=1e-4) for point in found]
+        polished = [
+            descend(target, point.position, tolerance=FINE)
+            for point in found
+            if not _is_mode_of_all(first, point, weight)
+        ]
         found = [each.end for each in polished if each.is_converged]
     modes = [
         region_at(point)
@@ -162,6 +172,14 @@ def _different(points: list[Point]) -> list[Point]:
         if not kept or min(distances) > APART * len(point.gradient):
             kept.append(point)
     return kept
+
+
+def _is_mode_of_all(first: Descent, point: Point, weight: float) -> bool:
+    """Whether a mode of some of the data is that of all which was found first: it is then about as
+    far from it as some of the data can tell.
+    """
+    away = _squared_distance(first.end, point) if first.is_converged else math.inf
+    return away <= NEARBY * weight * len(point.gradient)
 
 
 def _squared_distance(mode: Point, point: Point) -> float:

@@ -43,7 +43,7 @@ def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
         if known is None
         else reference_from(mode.position, known)
     )
-    test = (
-        tuna().bind(target, reference) if target.bounds is not None and curvature.is_dense else None
-    )
+    test = None
+    if target.bounds is not None and curvature.is_dense:
+        test = tuna().bind(target, reference, None if known is None else known.bounds)
     return AtMode(reference, test, mode.position)
