@@ -38,7 +38,7 @@ TOLERANCE, MAX_ITERATIONS = 1e-3, 40
 # squared standard deviations per parameter, that the mode may be off: a draw is off by one. A
 # reference need not be the mode, so that a pass over much data is not worth the rest
 FINE, ROUGH = 1e-4, 1e-3
-# squared standard deviations per parameter of some of the data, within which their mode is that of all
+# the same of some of the data: within this, their mode is that of all
 NEARBY = 4.0
 # times the wide positions' spread: a longer step might leave the basin that it began in
 LONGEST = 0.5
