@@ -11,6 +11,7 @@ import numpy as np
 from amagold.core import trees
 
 KINDS = ("float32", "int32")
+CACHE_BYTES = 2**20  # of rows that are looked at together: what the processor's cache holds
 ALONE = ""  # the name of the only field of rows that are arrays and not tables
 
 
@@ -45,6 +46,7 @@ class RowView:
 
     fields: tuple[Field, ...]
     columns: tuple[str, ...] | None = None  # the fields to show, in this order; None shows all
+    coded: tuple[str, ...] = ()  # the fields that hold the numbers of levels
 
     def __call__(self, words: jax.Array) -> trees.PyTree:
         found: dict[str, jax.Array] = {}
@@ -69,20 +71,46 @@ class ColumnMoments(NamedTuple):
     squares: np.ndarray  # summed squared deviations from the mean
     lowest: np.ndarray
     highest: np.ndarray
+    is_whole: np.ndarray  # one where all are whole numbers, else zero
 
     @classmethod
     def nothing(cls, width: int) -> "ColumnMoments":
         zero = np.zeros(width)
-        return cls(0, zero, zero, np.full(width, np.inf), np.full(width, -np.inf))
+        ends = np.full(width, np.inf)
+        return cls(0, zero, zero, ends, -ends, np.ones(width))
+
+    @property
+    def variance(self) -> np.ndarray:
+        return self.squares / max(1, self.num_rows)
+
+    def of_words(self, start: int, width: int) -> "ColumnMoments":
+        """Of some of the words alone."""
+        some = (getattr(self, name)[start : start + width] for name in self._fields[1:])
+        return ColumnMoments(self.num_rows, *some)
 
     def with_block(self, values: np.ndarray) -> "ColumnMoments":
         """With the numbers of further rows, a column for each word."""
+        found, step = self, max(1, CACHE_BYTES // max(1, values[:1].nbytes))
+        for start in range(0, len(values), step):
+            found = found._with_part(values[start : start + step])
+        return found
+
+    def _with_part(self, values: np.ndarray) -> "ColumnMoments":
         added = len(values)
-        if not added:
-            return self
-        mean = values.mean(axis=0, dtype=np.float64)
-        away = values - mean
-        squares = np.einsum("ij,ij->j", away, away)
+        # a column after the other, because sums along many short rows are several times as slow
+        columns = np.ascontiguousarray(values.T)
+        lowest, highest = columns.min(axis=1), columns.max(axis=1)
+        # a column with a fraction somewhere is not looked at again
+        is_whole = self.is_whole.copy()
+        for place in np.flatnonzero(is_whole):
+            is_whole[place] = np.array_equal(columns[place], np.floor(columns[place]))
+        # from the first row, so that a column far from zero keeps its differences
+        first = columns[:, :1].astype(np.float64)
+        away = columns - first
+        shifted = away.mean(axis=1)
+        away -= shifted[:, None]
+        mean = first[:, 0] + shifted
+        squares = np.einsum("ij,ij->i", away, away)
         num_rows, shift = self.num_rows + added, mean - self.mean
         # S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
         joined = self.squares + squares + self.num_rows * added / num_rows * shift**2
@@ -90,8 +118,9 @@ class ColumnMoments(NamedTuple):
             num_rows,
             self.mean + shift * added / num_rows,
             joined,
-            np.minimum(self.lowest, values.min(axis=0)),
-            np.maximum(self.highest, values.max(axis=0)),
+            np.minimum(self.lowest, lowest),
+            np.maximum(self.highest, highest),
+            is_whole,
         )
 
     def as_json(self) -> dict[str, Any]:

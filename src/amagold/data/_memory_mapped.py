@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory
 
 NUM_RUNS = 1024  # of neighbours, that a few examples which stand for all are taken from
@@ -20,29 +21,37 @@ class MemoryMapped(InMemory):
     # of all rows, from when they were first read; traced like them, so that data of one form share
     # their programs
     seal: jax.Array
+    # `ColumnMoments` of all words as bytes, for the same reason; empty where they are not known
+    summary: jax.Array
+
+    @property
+    def moments(self) -> ColumnMoments | None:
+        """Of every word, arrays of several names in the order of these."""
+        numbers = np.frombuffer(np.asarray(self.summary).tobytes(), np.float64)
+        if not len(numbers):
+            return None
+        return ColumnMoments(
+            self.num_examples, *numbers.reshape(len(ColumnMoments._fields) - 1, -1)
+        )
 
     def some(self, count: int) -> InMemory:
         # in runs of neighbours, because a page is brought whole; sorted data have them all over
-        num_runs = max(1, min(NUM_RUNS, count))
-        length = max(1, count // num_runs)
-        starts = np.linspace(0, max(0, self.num_examples - length), num_runs).astype(np.int64)
+        num_runs = min(NUM_RUNS, count)
+        length = count // num_runs
         if length * num_runs >= self.num_examples:
             return super().some(count)
-
-        def copied(leaf: jax.Array) -> jax.Array:
-            on_host = np.asarray(leaf)
-            return jax.device_put(
-                np.concatenate([on_host[start : start + length] for start in starts])
-            )
-
-        return InMemory(jax.tree.map(copied, self.arrays))
+        starts = np.linspace(0, self.num_examples - length, num_runs).astype(np.int32)
+        numbers = (starts[:, None] + np.arange(length, dtype=np.int32)).ravel()
+        return InMemory(self.rows(numbers))
 
     def fingerprint(self) -> str:
         return np.asarray(self.seal).tobytes().hex()
 
 
-def mapped(arrays: trees.PyTree, seal: str) -> MemoryMapped:
+def mapped(arrays: trees.PyTree, seal: str, moments: ColumnMoments | None) -> MemoryMapped:
     """Memory-mapped NumPy arrays as JAX's, without a copy on the host."""
-    numbers = np.frombuffer(hashlib.sha256(seal.encode()).digest(), np.uint8)
+    digest = np.frombuffer(hashlib.sha256(seal.encode()).digest(), np.uint8)
+    known = () if moments is None else moments[1:]
+    summary = np.frombuffer(np.asarray(known, np.float64).tobytes(), np.uint8)
     # `device_put` takes aligned memory as it is, where `jnp.asarray` would copy
-    return MemoryMapped(jax.tree.map(jax.device_put, arrays), jax.device_put(numbers))
+    return MemoryMapped(*jax.tree.map(jax.device_put, (arrays, digest, summary)))

@@ -11,7 +11,7 @@ from amagold.core import checks
 from amagold.core.devices import use_all_cores
 from amagold.core.files import as_path
 from amagold.core.progress import show_steps
-from amagold.data._fields import RowView
+from amagold.data._fields import ColumnMoments, RowView
 from amagold.data._find_source import is_zarr
 from amagold.data._memory_mapped import MemoryMapped, mapped
 from amagold.data._prepare_rows import prepare
@@ -103,10 +103,11 @@ def _open_store(
     with show_steps(f"verifying {folder.name}", shown=progress) as report:
         words = open_rows(folder, manifest, report)
     rows = _part(words, part)
-    stored = mapped(rows, _seal(manifest.seal, part))
+    stored = mapped(rows, _seal(manifest.seal, part), manifest.moments if part is None else None)
     # without the levels: a view is looked up with every program, and their names do not matter
+    coded = tuple(field.name for field in manifest.fields if field.levels is not None)
     fields = tuple(field._replace(levels=None) for field in manifest.fields)
-    return Viewed(stored, RowView(fields, None if columns is None else tuple(columns)))
+    return Viewed(stored, RowView(fields, None if columns is None else tuple(columns), coded))
 
 
 def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None) -> MemoryMapped:
@@ -133,7 +134,9 @@ def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None
         raise ValueError(
             f"path must hold arrays with one common number of rows, at least one, got {lengths}"
         )
-    rows = {name: _part(array, part) for name, array in arrays.items()}
+    # in the order that JAX gives a dictionary's arrays
+    rows = {name: _part(arrays[name], part) for name in sorted(arrays, key=str)}
+    found = {name: ColumnMoments.nothing(array[0].size) for name, array in rows.items()}
     with show_steps("checking the data", shown=progress) as report:
         total = sum(array.nbytes for array in rows.values())
         done = 0
@@ -148,11 +151,16 @@ def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None
                         f"row {bad:,} on; drop or impute those rows first"
                     )
                 sums.append(checksum(block))
+                found[name] = found[name].with_block(block.reshape(len(block), -1))
                 done += block.nbytes
                 report(done, total)
     form = [(str(name), str(array.dtype), array.shape) for name, array in rows.items()]
     seal = f"crc32c:{checksum(np.asarray(sums, np.uint32)):08x}:{form}"
-    return mapped(rows.get(None, rows), _seal(seal, part))
+    of_all = [
+        np.concatenate(each) for each in zip(*(one[1:] for one in found.values()), strict=True)
+    ]
+    moments = ColumnMoments(min(lengths.values()), *of_all)
+    return mapped(rows.get(None, rows), _seal(seal, part), moments if part is None else None)
 
 
 def _part(rows: np.ndarray, part: Any) -> np.ndarray:

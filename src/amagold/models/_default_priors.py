@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from amagold.models._stored_table import StoredOutcome
+
 WIDE = 2.5
 LOG_NOISE_SCALE = 2.0
 
@@ -65,14 +67,20 @@ def log_rate(mean: float, num_examples: int) -> float:
     return math.log(max(mean, 0.5 / num_examples))
 
 
-def mean_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
+def mean_and_deviation(outcomes: np.ndarray | StoredOutcome, has_intercept: bool) -> Location:
     """Mean and standard deviation; without an intercept, zero and the root mean square."""
+    if isinstance(outcomes, StoredOutcome):
+        center = outcomes.mean if has_intercept else 0.0
+        spread = math.hypot(outcomes.deviation, outcomes.mean - center)
+        return Location(center, _positive(spread, center))
     center = float(outcomes.mean()) if has_intercept else 0.0
     return Location(center, _positive(float(np.sqrt(np.mean((outcomes - center) ** 2))), center))
 
 
-def median_and_deviation(outcomes: np.ndarray, has_intercept: bool) -> Location:
-    """The same by medians, which outliers do not move."""
+def median_and_deviation(outcomes: np.ndarray | StoredOutcome, has_intercept: bool) -> Location:
+    """The same by medians, which outliers do not move; of data on disk by those of some rows."""
+    if isinstance(outcomes, StoredOutcome):
+        outcomes = outcomes.some()
     center = float(np.median(outcomes)) if has_intercept else 0.0
     spread = 1.4826 * float(np.median(np.abs(outcomes - center)))
     return Location(

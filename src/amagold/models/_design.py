@@ -12,6 +12,7 @@ from amagold.core import checks
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
+from amagold.models._stored_table import InUnits, StoredOutcome, StoredPredictors
 from amagold.models._table import AWAY, FAR, NARROWEST, UNEQUAL, WIDEST, Sheet
 
 ASKED_FOR = "prior_scale sets others"
@@ -20,7 +21,7 @@ ASKED_FOR = "prior_scale sets others"
 class Design(NamedTuple):
     """A table ready for classes or counts."""
 
-    predictors: jax.Array
+    predictors: jax.Array | StoredPredictors
     prior: CoefficientPrior
     transform: UserScale | None  # None: positions are on the user's scale as they are
 
@@ -28,8 +29,8 @@ class Design(NamedTuple):
 class NoisyDesign(NamedTuple):
     """A table with an outcome that is a number, ready for a kind of noise."""
 
-    predictors: jax.Array
-    response: jax.Array  # in the units that are sampled
+    predictors: jax.Array | StoredPredictors
+    response: jax.Array | StoredOutcome  # in the units that are sampled
     prior: CoefficientPrior | NoisePrior
     transform: UserScale | None
     noise_scale: float | None  # in the units that are sampled; None where it is a parameter
@@ -63,7 +64,7 @@ def design_of(
 
 def noisy_design_of(
     sheet: Sheet,
-    response: np.ndarray,
+    response: np.ndarray | StoredOutcome,
     outcomes: Location,
     widths: Widths,
     prior_scale: float | None,
@@ -94,7 +95,10 @@ def noisy_design_of(
         prior = NoisePrior(
             prior, _single(np.log(spread) - np.log(units.scale)), _single(LOG_NOISE_SCALE)
         )
-    stored = jnp.asarray(((response - units.center) / units.scale).astype(np.float32))
+    if isinstance(response, StoredOutcome):
+        stored = response._replace(convert=InUnits(_single(units.center), _single(units.scale)))
+    else:
+        stored = jnp.asarray(((response - units.center) / units.scale).astype(np.float32))
     transform = _transform(sheet, units, False) if is_standardised else None
     given = None if noise_scale is None else 1.0 if is_standardised else float(noise_scale)
     return NoisyDesign(sheet.stored(is_standardised), stored, prior, transform, given)
@@ -121,7 +125,7 @@ def _decide(
             remedy="give the prior's standard deviation, or None for one from the data",
         )
     if standardize and sheet.idle is not None:
-        stays = float(sheet.values[0, sheet.idle])
+        stays = float(sheet.centers[sheet.idle])
         raise ValueError(
             f"X must vary in every column with standardize=True, but {sheet.names[sheet.idle]} "
             f"stays at {stays:g}; "
@@ -164,8 +168,11 @@ def _far(sheet: Sheet, distance: float) -> tuple[str, float] | None:
     return ("y", distance) if distance > FAR else None
 
 
-def _distance(response: np.ndarray) -> float:
+def _distance(response: np.ndarray | StoredOutcome) -> float:
     """Of the mean from zero, in standard deviations; zero where nothing varies."""
+    if isinstance(response, StoredOutcome):
+        spread = response.deviation
+        return abs(response.mean) / spread if spread > 0 else 0.0
     spread = float(response.std())
     return (
         abs(float(response.mean())) / spread

@@ -2,22 +2,24 @@
 
 from jax.typing import ArrayLike
 
+from amagold.data import Data
 from amagold.models._default_priors import mean_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
 from amagold.models._outcomes import numbers
 from amagold.models._residuals import Gaussian, from_design
-from amagold.models._table import sheet_of
+from amagold.models._table import table_of
 from amagold.target import Posterior
 
 
 def linear(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     noise_scale: float | None = None,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a linear regression, y ~ N(x . theta, noise_scale^2), with independent
     normal priors.
@@ -36,9 +38,11 @@ def linear(
       noise_scale: standard deviation of the noise; None when it is unknown: its log has the prior
         N(log sd(y), 2^2).
       standardize: as for `models.logistic`, the outcomes included.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
+        columns are the predictors.
     """
-    sheet = sheet_of(X, intercept)
-    response = numbers(y, sheet.num_rows)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    response = numbers(observed, sheet.num_rows)
     outcomes = mean_and_deviation(response, sheet.has_intercept)
     design = noisy_design_of(
         sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale

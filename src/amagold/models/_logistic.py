@@ -5,15 +5,16 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.data import Data
 from amagold.models._default_priors import log_odds, of_link
 from amagold.models._design import design_of
 from amagold.models._log_sigmoid import log_sigmoid
 from amagold.models._outcomes import two_classes
 from amagold.models._regression import Predictor, family, regression
-from amagold.models._table import sheet_of
+from amagold.models._stored_table import examples_of
+from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -56,12 +57,13 @@ class Logistic:
 
 
 def logistic(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a logistic regression with independent normal priors.
 
@@ -80,14 +82,16 @@ def logistic(
         times each coefficient and of the intercept at the means. Draws and starts of
         `amagold.sample` are on the scale of X in any case; a sampler of your own then sees
         standardised positions, which `target.transform` translates.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
+        columns are the predictors.
     """
-    sheet = sheet_of(X, intercept)
-    signs = two_classes(y, sheet.num_rows)
-    center = log_odds(float(np.mean(signs > 0)), sheet.num_rows)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    signs, share = two_classes(observed, sheet.num_rows)
+    center = log_odds(share, sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
         Logistic(),
-        LogisticExample(design.predictors, jnp.asarray(signs)),
+        examples_of(LogisticExample, design.predictors, signs),
         design.prior,
         design.transform,
     )

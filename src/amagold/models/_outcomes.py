@@ -7,10 +7,26 @@ from jax.typing import ArrayLike
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
+from amagold.models._stored_table import StoredOutcome, as_counts, as_labels, signs
 
 
-def two_classes(y: ArrayLike, num_rows: int) -> np.ndarray:
-    """-1 or 1 for each example, from 0 and 1, -1 and 1, or booleans."""
+def two_classes(
+    y: ArrayLike | StoredOutcome, num_rows: int
+) -> tuple[np.ndarray | StoredOutcome, float]:
+    """-1 or 1 for each example, from 0 and 1, -1 and 1, or booleans; and the share of ones."""
+    if isinstance(y, StoredOutcome):
+        lowest, highest = y.lowest, y.highest
+        is_coded = y.is_whole and highest <= 1 and (lowest >= 0 or lowest == -1)
+        # -1, 0 and 1 together show in the mean square, which is one for -1 and 1 alone
+        is_two = lowest >= 0 or abs(y.deviation**2 + y.mean**2 - 1.0) < 1e-9
+        if not (is_coded and is_two):
+            raise ValueError(
+                f"outcome must hold 0 and 1 (or -1 and 1), but {y.column.name!r} holds "
+                f"{'' if y.is_whole else 'other '}numbers from {lowest:g} to {highest:g}; code it "
+                "as two classes"
+            )
+        share = y.mean if lowest >= 0 else (y.mean + 1.0) / 2.0
+        return y._replace(convert=signs), share
     values = _one_for_each(y, num_rows)
     if not _is_number(values) or not (
         np.all((values == 0) | (values == 1)) or np.all((values == -1) | (values == 1))
@@ -19,13 +35,20 @@ def two_classes(y: ArrayLike, num_rows: int) -> np.ndarray:
             f"y must hold 0 and 1 (or -1 and 1), got {_some(values)}; code the outcome as two "
             "classes"
         )
-    return np.where(values > 0, np.float32(1.0), np.float32(-1.0))
+    found = np.where(values > 0, np.float32(1.0), np.float32(-1.0))
+    return found, float(np.mean(found > 0))
 
 
-def classes(y: ArrayLike, num_rows: int, num_classes: int | None) -> tuple[np.ndarray, int]:
+def classes(
+    y: ArrayLike | StoredOutcome, num_rows: int, num_classes: int | None
+) -> tuple[np.ndarray | StoredOutcome, int]:
     """The class of each example, a whole number from 0, and how many classes there are: every one
-    is seen, unless `num_classes` says.
+    is seen, unless `num_classes` says, or the data are on disk.
     """
+    if isinstance(y, StoredOutcome):
+        _check_whole(y, "classes as whole numbers from 0", "number the classes")
+        found = max(2, int(y.highest) + 1)
+        return y._replace(convert=as_labels), _checked_number(num_classes or found, found)
     values = _one_for_each(y, num_rows)
     if not _is_whole(values) or values.min() < 0:
         raise ValueError(
@@ -46,6 +69,10 @@ def classes(y: ArrayLike, num_rows: int, num_classes: int | None) -> tuple[np.nd
                 f"{several}; {remedy}"
             )
         num_classes = len(held)
+    return values.astype(np.int32), _checked_number(num_classes, found)
+
+
+def _checked_number(num_classes: int, found: int) -> int:
     checks.whole_number(
         "num_classes", num_classes, at_least=2, remedy="give how many classes there are"
     )
@@ -54,22 +81,36 @@ def classes(y: ArrayLike, num_rows: int, num_classes: int | None) -> tuple[np.nd
             f"num_classes must be at least {found}, because y holds the class {found - 1}, got "
             f"{num_classes}; raise it"
         )
-    return values.astype(np.int32), int(num_classes)
+    return int(num_classes)
 
 
-def counts(y: ArrayLike, num_rows: int) -> np.ndarray:
-    """How often something was seen, for each example."""
+def counts(y: ArrayLike | StoredOutcome, num_rows: int) -> tuple[np.ndarray | StoredOutcome, float]:
+    """How often something was seen, for each example; and the mean."""
+    if isinstance(y, StoredOutcome):
+        _check_whole(y, "counts, whole numbers from 0", "models.linear takes other numbers")
+        return y._replace(convert=as_counts), y.mean
     values = _one_for_each(y, num_rows)
     if not _is_whole(values) or values.min() < 0:
         raise ValueError(
             f"y must hold counts, whole numbers from 0, got {_some(values)}; models.linear takes "
             "other numbers"
         )
-    return values.astype(np.float32)
+    events = values.astype(np.float32)
+    return events, float(events.mean(dtype=np.float64))
 
 
-def numbers(y: ArrayLike, num_rows: int) -> np.ndarray:
+def _check_whole(y: StoredOutcome, what: str, remedy: str) -> None:
+    if not y.is_whole or y.lowest < 0:
+        raise ValueError(
+            f"outcome must hold {what}, but {y.column.name!r} holds "
+            f"{'' if y.is_whole else 'other '}numbers from {y.lowest:g} to {y.highest:g}; {remedy}"
+        )
+
+
+def numbers(y: ArrayLike | StoredOutcome, num_rows: int) -> np.ndarray | StoredOutcome:
     """A finite number for each example, in float64."""
+    if isinstance(y, StoredOutcome):
+        return y
     values = _one_for_each(y, num_rows)
     if not _is_number(values) or not np.all(np.isfinite(values)):
         raise ValueError(

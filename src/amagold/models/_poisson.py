@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.data import Data
 from amagold.models._default_priors import log_rate, of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import counts
 from amagold.models._regression import Predictor, family, regression
-from amagold.models._table import sheet_of
+from amagold.models._stored_table import examples_of
+from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -65,12 +66,13 @@ class Poisson:
 
 
 def poisson(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a Poisson regression, E[y] = exp(x . theta), with independent normal priors.
 
@@ -83,14 +85,16 @@ def poisson(
       intercept: whether to put a column of ones first, so that the first coefficient is the
         intercept.
       standardize: as for `models.logistic`.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
+        columns are the predictors.
     """
-    sheet = sheet_of(X, intercept)
-    events = counts(y, sheet.num_rows)
-    center = log_rate(float(events.mean(dtype=np.float64)), sheet.num_rows)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    events, mean = counts(observed, sheet.num_rows)
+    center = log_rate(mean, sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
         Poisson(),
-        CountExample(design.predictors, jnp.asarray(events)),
+        examples_of(CountExample, design.predictors, events),
         design.prior,
         design.transform,
     )

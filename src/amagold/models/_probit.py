@@ -4,17 +4,17 @@ import math
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
+from amagold.data import Data
 from amagold.models._default_priors import normal_quantile, of_link
 from amagold.models._design import design_of
 from amagold.models._logistic import LogisticExample
 from amagold.models._normal_tail import log_normal_cdf
 from amagold.models._outcomes import two_classes
 from amagold.models._regression import Predictor, family, regression
-from amagold.models._table import sheet_of
+from amagold.models._stored_table import examples_of
+from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -34,12 +34,13 @@ class Probit:
 
 
 def probit(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a probit regression, P(y = 1) = Phi(x . theta), with independent normal
     priors.
@@ -47,13 +48,13 @@ def probit(
     Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default
       prior of the intercept is about the probit of the mean of y.
     """
-    sheet = sheet_of(X, intercept)
-    signs = two_classes(y, sheet.num_rows)
-    center = normal_quantile(float(np.mean(signs > 0)), sheet.num_rows)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    signs, share = two_classes(observed, sheet.num_rows)
+    center = normal_quantile(share, sheet.num_rows)
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
         Probit(),
-        LogisticExample(design.predictors, jnp.asarray(signs)),
+        examples_of(LogisticExample, design.predictors, signs),
         design.prior,
         design.transform,
     )

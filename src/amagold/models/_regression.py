@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
+from amagold.data import Data
 from amagold.models._priors import CoefficientPrior
 from amagold.models._scale import UserScale
 from amagold.target import LinearBounds, Posterior
@@ -79,6 +80,11 @@ class Likelihood:
         return self.outcome(self.predictor(position, example), example)
 
 
+def num_predictors(data: Any) -> int:
+    """Of examples in arrays, or in a place that is asked for them."""
+    return (data.example if isinstance(data, Data) else data).predictors.shape[-1]
+
+
 def regression(
     outcome: Outcome,
     data: Any,
@@ -90,7 +96,7 @@ def regression(
     class.
     """
     predictor = Predictor(is_contrast=num_classes is not None)
-    width = data.predictors.shape[1]
+    width = num_predictors(data)
     init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     bounds = outcome.bounds(predictor)
     return Posterior(

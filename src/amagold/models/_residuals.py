@@ -11,8 +11,9 @@ import numpy as np
 from amagold.core import trees
 from amagold.models._design import NoisyDesign
 from amagold.models._priors import CoefficientPrior, NoisePrior
-from amagold.models._regression import Predictor, regression
+from amagold.models._regression import Predictor, num_predictors, regression
 from amagold.models._scale import UserScale
+from amagold.models._stored_table import examples_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -105,7 +106,7 @@ def noisy_regression(
         assert noise_scale is not None
         return regression(Noise(shape, noise_scale), data, prior, transform)
     init = {
-        "coefficients": np.zeros(data.predictors.shape[1], np.float32),
+        "coefficients": np.zeros(num_predictors(data), np.float32),
         "log_noise_scale": np.float32(0.0),
     }
     return Posterior(UnknownNoise(Predictor(), shape), prior, data, init=init, transform=transform)
@@ -113,7 +114,7 @@ def noisy_regression(
 
 def from_design(shape: Shape, design: NoisyDesign) -> Posterior:
     """The same from a table that is ready."""
-    data = ResidualExample(design.predictors, design.response)
+    data = examples_of(ResidualExample, design.predictors, design.response)
     return noisy_regression(shape, data, design.prior, design.transform, design.noise_scale)
 
 

@@ -3,23 +3,25 @@
 from jax.typing import ArrayLike
 
 from amagold.core import checks
+from amagold.data import Data
 from amagold.models._default_priors import median_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
 from amagold.models._outcomes import numbers
 from amagold.models._residuals import StudentT, from_design
-from amagold.models._table import sheet_of
+from amagold.models._table import table_of
 from amagold.target import Posterior
 
 
 def robust(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     noise_scale: float | None = None,
     degrees_of_freedom: float = 4.0,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a linear regression with noise_scale times Student-t noise and independent
     normal priors.
@@ -38,10 +40,12 @@ def robust(
       noise_scale: what the noise is multiplied by; None when it is unknown.
       degrees_of_freedom: of the noise; fewer make outliers matter less.
       standardize: as for `models.logistic`, the outcomes included.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
+        columns are the predictors.
     """
     checks.number("degrees_of_freedom", degrees_of_freedom, above=0.0, remedy="4 is usual")
-    sheet = sheet_of(X, intercept)
-    response = numbers(y, sheet.num_rows)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    response = numbers(observed, sheet.num_rows)
     outcomes = median_and_deviation(response, sheet.has_intercept)
     design = noisy_design_of(
         sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from amagold.data import Data
 from amagold.models._default_priors import of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import classes
 from amagold.models._regression import Predictor, family, regression
-from amagold.models._table import sheet_of
+from amagold.models._stored_table import examples_of
+from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
 
@@ -49,13 +50,14 @@ class Softmax:
 
 
 def softmax(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Data,
+    y: ArrayLike | None = None,
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
     num_classes: int | None = None,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a softmax (multinomial logistic) regression with independent normal priors.
 
@@ -74,13 +76,15 @@ def softmax(
       num_classes: how many classes there are, where y does not hold them all; None takes them from
         y.
       standardize: as for `models.logistic`.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
+        columns are the predictors.
     """
-    sheet = sheet_of(X, intercept)
-    labels, found = classes(y, sheet.num_rows, num_classes)
+    sheet, observed = table_of(X, y, outcome, intercept)
+    labels, found = classes(observed, sheet.num_rows, num_classes)
     design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
     return regression(
         Softmax(found),
-        SoftmaxExample(design.predictors, jnp.asarray(labels)),
+        examples_of(SoftmaxExample, design.predictors, labels),
         design.prior,
         design.transform,
         found,

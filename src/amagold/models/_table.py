@@ -9,6 +9,13 @@ import numpy as np
 
 from amagold.core.arrays import as_numbers, blocks, count_non_finite
 from amagold.core.devices import use_all_cores
+from amagold.data import Data
+from amagold.models._stored_table import (
+    StoredColumns,
+    StoredPredictors,
+    stored_predictors,
+    stored_table,
+)
 
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
@@ -23,7 +30,7 @@ class Sheet(NamedTuple):
     intercept.
     """
 
-    values: np.ndarray
+    values: np.ndarray | StoredColumns
     names: tuple[str, ...]  # of the columns, for sentences
     has_intercept: bool
     centers: np.ndarray  # that float32 has too; zero without an intercept
@@ -51,10 +58,18 @@ class Sheet(NamedTuple):
         is_unequal = len(widths) > 0 and widths.max() > UNEQUAL * widths.min()
         return bool((self.distances > AWAY).any() and self.has_intercept) or is_unequal
 
-    def stored(self, standardised: bool) -> jax.Array:
+    def stored(self, standardised: bool) -> jax.Array | StoredPredictors:
         """The predictors in one fresh array, ones first with an intercept; no other copy is
-        made.
+        made, and none of what is on disk.
         """
+        if isinstance(self.values, StoredColumns):
+            return stored_predictors(
+                self.values,
+                self.has_intercept,
+                self.centers,
+                self.scales,
+                standardised=standardised,
+            )
         first = int(self.has_intercept)
         stored = _empty(self.num_rows, self.values.shape[1] + first)
         stored[:, :first] = 1.0
@@ -67,16 +82,32 @@ class Sheet(NamedTuple):
         return jax.device_put(stored)
 
 
+def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Sheet, Any]:
+    """The predictors, and the outcomes: arrays, or a table on disk and the column `outcome`."""
+    use_all_cores()  # before the first array is made
+    if isinstance(X, Data):
+        if y is not None:
+            raise ValueError(
+                "y must not be given with data on disk; name their column with outcome=..."
+            )
+        columns, outcomes = stored_table(X, outcome)
+        mean, variance = columns.of_all("mean"), columns.of_all("variance")
+        varies = columns.of_all("lowest") < columns.of_all("highest")
+        return _sheet(columns, columns.labels, intercept, mean, variance, varies), outcomes
+    if outcome is not None:
+        raise ValueError(
+            "outcome must not be given with arrays, it names a column of data on disk; give y"
+        )
+    if y is None:
+        raise ValueError("y must be given: an outcome for each row of X")
+    return sheet_of(X, intercept), y
+
+
 def sheet_of(X: Any, intercept: bool) -> Sheet:
     """The table checked and measured, a block of rows at a time."""
-    use_all_cores()  # before the first array is made
     names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
     values = _checked(X, names)
     num_rows, width = values.shape
-    if not width and not intercept:
-        raise ValueError(
-            "X must have at least one column with intercept=False, got none; add a predictor"
-        )
     names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
     first = values[0].astype(np.float64) if width else np.zeros(0)
     total, squares, varies = np.zeros(width), np.zeros(width), np.zeros(width, bool)
@@ -91,10 +122,26 @@ def sheet_of(X: Any, intercept: bool) -> Sheet:
             varies |= (away != 0).any(axis=0)
         means = first + total / num_rows
         variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
+    return _sheet(values, names, intercept, means, variances, varies)
+
+
+def _sheet(
+    values: np.ndarray | StoredColumns,
+    names: tuple[str, ...],
+    intercept: bool,
+    means: np.ndarray,
+    variances: np.ndarray,
+    varies: np.ndarray,
+) -> Sheet:
+    """The table with what its columns are like, or a sentence."""
+    if not len(names) and not intercept:
+        raise ValueError(
+            "X must have at least one column with intercept=False, got none; add a predictor"
+        )
     # rounded to float32 before they are used, so that what is undone later is what was done
-    centers = _single(means if intercept else np.zeros(width))
+    centers = _single(means if intercept else np.zeros(len(names)))
     scales = _single(np.sqrt(variances + (means - centers) ** 2))
-    is_idle = ~varies if intercept else ~varies & (first == 0)
+    is_idle = ~varies if intercept else ~varies & (means == 0)
     check_width(
         scales[~is_idle], [name for name, is_out in zip(names, is_idle, strict=True) if not is_out]
     )
