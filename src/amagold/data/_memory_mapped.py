@@ -3,9 +3,12 @@ takes them back when it needs the room.
 """
 
 import hashlib
+import mmap
+from pathlib import Path
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 
 from amagold.core import trees
 from amagold.data._fields import ColumnMoments
@@ -18,6 +21,8 @@ NUM_RUNS = 1024  # of neighbours, that a few examples which stand for all are ta
 class MemoryMapped(InMemory):
     """Arrays of JAX that are the files' own pages, where the device is the host."""
 
+    # the same pages mapped again, for single rows: the system then reads nothing around them
+    scattered: trees.PyTree
     # of all rows, from when they were first read; traced like them, so that data of one form share
     # their programs
     seal: jax.Array
@@ -34,6 +39,9 @@ class MemoryMapped(InMemory):
             self.num_examples, *numbers.reshape(len(ColumnMoments._fields) - 1, -1)
         )
 
+    def rows(self, numbers: ArrayLike) -> trees.PyTree:
+        return InMemory(self.scattered).rows(numbers)
+
     def some(self, count: int) -> InMemory:
         # in runs of neighbours, because a page is brought whole; sorted data have them all over
         num_runs = min(NUM_RUNS, count)
@@ -42,16 +50,30 @@ class MemoryMapped(InMemory):
             return super().some(count)
         starts = np.linspace(0, self.num_examples - length, num_runs).astype(np.int32)
         numbers = (starts[:, None] + np.arange(length, dtype=np.int32)).ravel()
-        return InMemory(self.rows(numbers))
+        return InMemory(super().rows(numbers))
 
     def fingerprint(self) -> str:
         return np.asarray(self.seal).tobytes().hex()
 
 
-def mapped(arrays: trees.PyTree, seal: str, moments: ColumnMoments | None) -> MemoryMapped:
-    """Memory-mapped NumPy arrays as JAX's, without a copy on the host."""
+def mapped(
+    arrays: trees.PyTree, scattered: trees.PyTree, seal: str, moments: ColumnMoments | None
+) -> MemoryMapped:
+    """Memory-mapped NumPy arrays as JAX's, without a copy on the host; `scattered` are the same
+    files by `map_file(..., scattered=True)`.
+    """
     digest = np.frombuffer(hashlib.sha256(seal.encode()).digest(), np.uint8)
     known = () if moments is None else moments[1:]
     summary = np.frombuffer(np.asarray(known, np.float64).tobytes(), np.uint8)
     # `device_put` takes aligned memory as it is, where `jnp.asarray` would copy
-    return MemoryMapped(*jax.tree.map(jax.device_put, (arrays, digest, summary)))
+    return MemoryMapped(*jax.tree.map(jax.device_put, (arrays, scattered, digest, summary)))
+
+
+def map_file(path: Path, *, scattered: bool = False) -> np.ndarray:
+    """An `.npy` file mapped into memory, to be read in order or, if `scattered`, here and there."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    pages = getattr(array, "_mmap", None)
+    advice = getattr(mmap, "MADV_RANDOM" if scattered else "MADV_SEQUENTIAL", None)
+    if pages is not None and advice is not None:
+        pages.madvise(advice)
+    return array

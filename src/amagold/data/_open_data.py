@@ -13,11 +13,12 @@ from amagold.core.files import as_path
 from amagold.core.progress import show_steps
 from amagold.data._fields import ColumnMoments, RowView
 from amagold.data._find_source import is_zarr
-from amagold.data._memory_mapped import MemoryMapped, mapped
+from amagold.data._memory_mapped import MemoryMapped, map_file, mapped
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._row_store import (
     BLOCK_BYTES,
+    ROWS,
     checksum,
     is_row_store,
     open_rows,
@@ -102,8 +103,12 @@ def _open_store(
         )
     with show_steps(f"verifying {folder.name}", shown=progress) as report:
         words = open_rows(folder, manifest, report)
-    rows = _part(words, part)
-    stored = mapped(rows, _seal(manifest.seal, part), manifest.moments if part is None else None)
+    stored = mapped(
+        _part(words, part),
+        _part(map_file(folder / ROWS, scattered=True), part),
+        _seal(manifest.seal, part),
+        manifest.moments if part is None else None,
+    )
     # without the levels: a view is looked up with every program, and their names do not matter
     coded = tuple(field.name for field in manifest.fields if field.levels is not None)
     fields = tuple(field._replace(levels=None) for field in manifest.fields)
@@ -115,7 +120,7 @@ def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None
     arrays, sums = {}, []
     for name, file in files.items():
         try:
-            arrays[name] = np.load(file, mmap_mode="r", allow_pickle=False)
+            arrays[name] = map_file(file)
         except (OSError, ValueError, EOFError) as reason:
             why = getattr(reason, "strerror", None) or str(reason)
             raise ValueError(f"path must hold whole .npy files, but {str(file)!r}: {why}") from None
@@ -160,7 +165,13 @@ def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None
         np.concatenate(each) for each in zip(*(one[1:] for one in found.values()), strict=True)
     ]
     moments = ColumnMoments(min(lengths.values()), *of_all)
-    return mapped(rows.get(None, rows), _seal(seal, part), moments if part is None else None)
+    again = {name: _part(map_file(files[name], scattered=True), part) for name in rows}
+    return mapped(
+        rows.get(None, rows),
+        again.get(None, again),
+        _seal(seal, part),
+        moments if part is None else None,
+    )
 
 
 def _part(rows: np.ndarray, part: Any) -> np.ndarray:

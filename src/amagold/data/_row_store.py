@@ -14,6 +14,7 @@ import numpy as np
 
 from amagold.core.files import UNUSABLE, read_whole
 from amagold.data._fields import KINDS, ColumnMoments, Field, width_of, word_type
+from amagold.data._memory_mapped import map_file
 
 MANIFEST, ROWS = "rows.json", "rows.npy"
 FORMAT, VERSION = "amagold rows", 1
@@ -134,7 +135,7 @@ def open_rows(
     path = folder / ROWS
     again = "copy the store anew, or prepare it again"
     try:
-        words = np.load(path, mmap_mode="r", allow_pickle=False)
+        words = map_file(path)
         stamp = Stamp.of(path)
     except (OSError, ValueError, EOFError) as reason:
         why = getattr(reason, "strerror", None) or str(reason)
