@@ -25,7 +25,7 @@ from amagold.acceptance._alias_table import alias_table
 from amagold.acceptance._arrival_table import ArrivalTable, arrival_table
 from amagold.acceptance._remainders import remainder_differences
 from amagold.core import trees
-from amagold.mode._row_bounds import bound_sums, rows_per_slot, taylor_bound
+from amagold.mode._row_bounds import Norm, TaylorBound, bound_sums, rows_per_slot
 from amagold.target._linear_bounds import LinearBounds
 
 CENTER = np.array([0.1, 0.5], np.float32)
@@ -194,7 +194,8 @@ def test_slots_hold_the_largest_bound_of_their_rows(most_slots, monkeypatch):
     X, y = generator.normal(size=(701, 3)), generator.random(701) < 0.5
     posterior = amagold.models.logistic(X, y)
     position = np.zeros(4, np.float32)
-    bound = taylor_bound(posterior.bounds, 2, position, np.diag([1.0, 2.0, 3.0, 4.0]))
+    norm = Norm.of_matrix(np.diag([1.0, 2.0, 3.0, 4.0]))
+    bound = TaylorBound(posterior.bounds, 2, position, norm)
     sums = bound_sums(posterior, position, bound)
     weights, norms = jax.vmap(bound)(posterior.data)
     each = rows_per_slot(701)

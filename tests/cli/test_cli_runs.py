@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import amagold
@@ -200,3 +202,20 @@ def test_what_is_printed_cannot_steer_a_terminal():
     assert printable("plain text, ä, 漢\nand more") == "plain text, ä, 漢\nand more"
     for sign in ("\x1b[2J", "\x9b31m", "\r", "\x00", "\u202e", "\x7f", "\u2028"):
         assert printable(sign).isprintable()
+
+
+def test_a_table_is_prepared(tmp_path, capsys):
+    table = pa.table({"late": [0, 1, 1], "port": ["a", "b", "a"], "miles": [1.5, 2.5, 3.0]})
+    pq.write_table(table, tmp_path / "flights.parquet")
+    arguments = ["data", "prepare", str(tmp_path / "flights.parquet"), str(tmp_path / "rows")]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert "3 rows" in told
+    assert "port: texts, 2 of them" in told
+    opened = amagold.data.open(tmp_path / "rows", columns=["miles", "late"])
+    np.testing.assert_array_equal(opened.rows(np.arange(3))["late"], [0, 1, 1])
+    assert main([*arguments, "--columns", "miles", "late"]) == 0
+    assert "port" not in capsys.readouterr().out
+    assert main([*arguments[:2], str(tmp_path / "nothing"), str(tmp_path / "other")]) == 2
+    assert capsys.readouterr().err.startswith("amagold data: source must")
+    assert not (tmp_path / "other").exists()

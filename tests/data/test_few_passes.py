@@ -1,10 +1,12 @@
 """From nothing to the first draw, much data are walked over twice."""
 
 import dataclasses
+import itertools
 
 import jax
 import numpy as np
 import pytest
+import xarray
 
 import amagold
 from amagold.core import trees
@@ -59,6 +61,26 @@ def test_two_passes(much):
     passes, run = num_passes(num_samples=200, num_warmup=100)
     assert run.plan.test == "tuna", "the plan must be the one that reads a few rows"
     assert passes == 2.0
+
+
+def test_an_interrupted_run_goes_on_to_the_bit(much, tmp_path, monkeypatch):
+    monkeypatch.setattr("amagold.sampling._engine.DRAWS_BYTES", 4_000)
+    arguments = {"num_samples": 240, "num_warmup": 100}
+    _, whole = num_passes(**arguments)
+    asked = itertools.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "amagold.sampling._interruption.Stopper.reason",
+            property(lambda stopper: "interrupted" if next(asked) > 8 else None),
+        )
+        _, part = num_passes(**arguments, store=tmp_path / "run.zarr")
+    assert 0 < part.posterior.sizes["draw"] < 240
+    visited.clear()
+    resumed = amagold.resume(tmp_path / "run.zarr", posterior(), progress=False)
+    jax.effects_barrier()
+    assert sum(visited) / NUM_ROWS == 1.0
+    xarray.testing.assert_equal(resumed.posterior.load(), whole.posterior)
+    xarray.testing.assert_equal(resumed.sample_stats.load(), whole.sample_stats)
 
 
 def test_without_a_start_from_some_of_the_data_there_are_more():

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 from amagold.core import trees
 from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
 from amagold.mode._reference import Reference
+from amagold.mode._row_bounds import Norm
 from amagold.target import Target
 
 
@@ -65,6 +66,14 @@ class Acceptance(Protocol):
         remembered.
         """
         return ()
+
+    def known_reference(self) -> Reference | None:
+        """What it knows of all data; a checkpoint keeps it, where the gradient knows nothing."""
+        return None
+
+    def known_norm(self) -> Norm | None:
+        """In which its bounds are; a checkpoint keeps it."""
+        return None
 
     # whether every test looks at the same number of examples; if not, a decision says how many
     is_count_fixed: ClassVar[bool] = True

@@ -29,7 +29,7 @@ from amagold.core import checks, trees
 from amagold.core.shapes import Flag, Matrix, Position, Scalar, Vector
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference
-from amagold.mode._row_bounds import bound_sums, taylor_bound
+from amagold.mode._row_bounds import Norm, TaylorBound, bound_sums
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -172,9 +172,8 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
             np.linalg.LinAlgError
         ):  # where the energy does not curve upwards, plain length will do
             factor = np.linalg.cholesky(whole_hessian(target, center, reference.hessian))
-    sums = bound_sums(
-        target, center, taylor_bound(bounds, differences.order, center, factor @ factor.T)
-    )
+    norm = Norm.of_matrix(factor @ factor.T)
+    sums = bound_sums(target, center, TaylorBound(bounds, differences.order, center, norm))
     is_scalar = bounds.is_scalar(center, target.example)
     return Range(
         differences.order,

@@ -47,6 +47,7 @@ from amagold.core.shapes import (
     Vector,
 )
 from amagold.mode._reference import Reference
+from amagold.mode._row_bounds import Norm, TaylorBound
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -122,6 +123,12 @@ class TunaTest(Acceptance):
 
     def num_examples(self, target: Target) -> int:
         return self.block_size
+
+    def known_reference(self) -> Reference:
+        return self.reference
+
+    def known_norm(self) -> Norm | None:
+        return self.table.bound.norm if isinstance(self.table.bound, TaylorBound) else None
 
     def _magnitude(self, here: TunaMemory, there: TunaMemory) -> Scalar:
         distance, reach, other = (

@@ -20,8 +20,9 @@ from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
 from amagold.mode._derivatives import KnownBounds, whole_hessian
+from amagold.mode._mode_search import bounds_about
 from amagold.mode._reference import Reference, reference_of
-from amagold.mode._row_bounds import bound_sums, taylor_bound
+from amagold.mode._row_bounds import Norm, TaylorBound
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -79,7 +80,7 @@ class Tuna:
             bounds=bounds,
             is_scalar=bounds.is_scalar(reference.position, target.example),
             reference=reference,
-            whitening=bound.whitening,
+            whitening=bound.norm.whitening,
             largest=sums.largest_norm,
             table=arrival_table(sums, bound, target.num_examples),
             spread=jnp.float32(0.0),
@@ -89,9 +90,8 @@ class Tuna:
         )
         # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
         # has variance v
-        share, needed = (
-            np.asarray(found, np.float32) for found in _typical(target, test, bound.unwhitening)
-        )
+        found = _typical(target, test, bound.norm.unwhitening)
+        share, needed = (np.asarray(part, np.float32) for part in found)
         spread = share / np.float32(self.noise)
         # kappa C M and the candidates that do not arrive, or all data
         read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
@@ -148,13 +148,13 @@ def _bounds_of(
     """In the norm of the Hessian at the reference: a pass over the data."""
     hessian = whole_hessian(target, reference.position, reference.hessian)
     try:
-        bound = taylor_bound(bounds, order, reference.position, hessian)
+        norm = Norm.of_matrix(hessian)
     except np.linalg.LinAlgError:
         raise ValueError(
             "center must be a mode for acceptance.tuna, but the energy does not curve upwards "
             "there; give another"
         ) from None
-    return KnownBounds(bound, bound_sums(target, reference.position, bound))
+    return bounds_about(target, TaylorBound(bounds, order, reference.position, norm))
 
 
 @jit(ONCE)

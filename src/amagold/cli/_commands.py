@@ -46,6 +46,36 @@ COMMANDS = (
         ),
     ),
     Command(
+        "data",
+        "Prepare a table for sampling: a row store, whose single rows are cheap to read.",
+        "amagold.cli._data_command",
+        (
+            Option(
+                ("action",),
+                {"choices": ["prepare"], "help": "prepare: convert a source to a row store, once"},
+            ),
+            Option(
+                ("source",),
+                {
+                    "metavar": "SOURCE",
+                    "help": "a Parquet or Arrow file, a folder of them, or a Zarr array or group",
+                },
+            ),
+            Option(
+                ("destination",),
+                {"metavar": "DESTINATION", "help": "the folder to make, for amagold.data.open"},
+            ),
+            Option(
+                ("--columns",),
+                {
+                    "nargs": "+",
+                    "metavar": "COLUMN",
+                    "help": "which columns to keep, in this order; all if not given",
+                },
+            ),
+        ),
+    ),
+    Command(
         "report",
         "Print what a stored run found and how it went.",
         "amagold.cli._report_command",

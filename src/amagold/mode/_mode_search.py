@@ -15,8 +15,9 @@ from amagold.core.shapes import Flag, Number, PerRow, Position, Scalar, Vector, 
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
-from amagold.mode._derivatives import Derivatives
+from amagold.mode._derivatives import Derivatives, KnownBounds, derivatives_at
 from amagold.mode._newton import Descent, Point, descend
+from amagold.mode._row_bounds import TaylorBound, bound_sums
 from amagold.target import Posterior, Target
 
 NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
@@ -125,6 +126,15 @@ def has_much(target: Target, position: Position) -> bool:
     """Whether a pass over all data costs more than compiling another program."""
     work = target.num_examples * trees.size(position) ** 2
     return work >= MUCH_WORK and target.num_examples >= 8 * FEW
+
+
+def bounds_about(target: Posterior, bound: TaylorBound) -> KnownBounds:
+    """The examples' bounds about a position, to the bit as the search for the mode found them."""
+    if has_much(target, bound.position):
+        known = derivatives_at(target, bound.position, 2, bound).bounds
+        assert known is not None
+        return known
+    return KnownBounds(bound, bound_sums(target, bound.position, bound))
 
 
 def standing_for_all(target: Target, count: int) -> tuple[Target, float]:

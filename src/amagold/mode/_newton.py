@@ -22,7 +22,7 @@ from amagold.mode._derivatives import (
     density_derivatives,
     derivatives_at,
 )
-from amagold.mode._row_bounds import TaylorBound, taylor_bound
+from amagold.mode._row_bounds import Norm, TaylorBound
 from amagold.target import Posterior, Target
 
 MAX_ITERATIONS = 60
@@ -286,7 +286,7 @@ def _bound(target: Posterior, position: Position, norm: HostMatrix | None) -> Ta
     if norm is None or bounds is None or math.isinf(bounds.derivatives[2]):
         return None
     try:
-        return taylor_bound(bounds, 2, trees.as_position(position), norm)
+        return TaylorBound(bounds, 2, trees.as_position(position), Norm.of_matrix(norm))
     except np.linalg.LinAlgError:
         return None
 

@@ -41,6 +41,21 @@ class BoundSums(NamedTuple):
     largest_norm: Scalar  # of all a_i
 
 
+class Norm(NamedTuple):
+    """In which distances are measured: |v|^2 = v . L L^T v, with L L^T the Hessian, or nearly."""
+
+    whitening: Matrix  # L^T
+    unwhitening: Matrix  # L^-1
+
+    @classmethod
+    def of_matrix(cls, matrix: HostMatrix) -> "Norm":
+        """Raises `numpy.linalg.LinAlgError` where the matrix does not curve upwards."""
+        factor = np.linalg.cholesky(matrix)
+        return cls(
+            jnp.asarray(factor.T, jnp.float32), jnp.asarray(np.linalg.inv(factor), jnp.float32)
+        )
+
+
 @trees.record(static=("bounds", "order"))
 class TaylorBound:
     """c_i = scale_i a_i^(order + 1), of the remainder about a position; a_i = |A_i L^-T|."""
@@ -48,32 +63,15 @@ class TaylorBound:
     bounds: LinearBounds
     order: int
     position: Position
-    whitening: Matrix  # L^T, of the norm in which distances are measured: H = L L^T, or nearly
-    unwhitening: Matrix  # L^-1
+    norm: Norm
 
     def __call__(self, example: Example) -> tuple[Scalar, Scalar]:
-        norm = jnp.sqrt(squared_norm(self.bounds, self.position, example, self.unwhitening))
+        norm = jnp.sqrt(squared_norm(self.bounds, self.position, example, self.norm.unwhitening))
         scale = jnp.float32(1.0)
         if self.bounds.scale is not None:
             z = self.bounds.predictor(self.position, example)
             scale = self.bounds.scale(z, example)
         return scale * norm ** (self.order + 1), norm
-
-
-def taylor_bound(
-    bounds: LinearBounds, order: int, position: Position, hessian: HostMatrix
-) -> TaylorBound:
-    """In the norm of a matrix that curves upwards; raises `numpy.linalg.LinAlgError` where it does
-    not.
-    """
-    factor = np.linalg.cholesky(hessian)
-    return TaylorBound(
-        bounds,
-        order,
-        position,
-        jnp.asarray(factor.T, jnp.float32),
-        jnp.asarray(np.linalg.inv(factor), jnp.float32),
-    )
 
 
 def slopes(

@@ -9,6 +9,7 @@ from amagold.core import trees
 from amagold.mode._curvature import Curvature
 from amagold.mode._mode_search import Mode
 from amagold.mode._reference import Reference, reference_at, reference_from
+from amagold.mode._row_bounds import Norm
 from amagold.target import Posterior, Target
 
 MOST_PARAMETERS = 4096
@@ -21,6 +22,7 @@ class AtMode(NamedTuple):
     reference: Reference | None = None
     test: TunaTest | None = None
     position: trees.PyTree = None
+    norm: Norm | None = None  # that the test's bounds are in, where it is to be built again
 
 
 def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:

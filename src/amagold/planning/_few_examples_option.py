@@ -3,11 +3,13 @@
 from typing import Any
 
 from amagold.acceptance import Acceptance, UnboundTest, tuna
+from amagold.mode._mode_search import bounds_about
+from amagold.mode._row_bounds import TaylorBound
 from amagold.planning._at_mode import AtMode
 from amagold.planning._costs import DIFFERENCE, LOOP_OPERATIONS, REMAINDER_OPERATIONS
 from amagold.planning._option import TestOption, examples
 from amagold.planning._plan_inputs import Batching, PlanInputs
-from amagold.target import Target
+from amagold.target import Posterior, Target
 
 
 class FewExamplesOption(TestOption):
@@ -28,8 +30,14 @@ class FewExamplesOption(TestOption):
         return operations + DIFFERENCE * number, number
 
     def build(self, plan: Any, target: Target, at_mode: AtMode) -> Acceptance | UnboundTest:
-        reference = at_mode.reference
-        return at_mode.test or tuna(center=None if reference is None else reference.position)
+        reference, norm, bounds = at_mode.reference, at_mode.norm, target.bounds
+        if at_mode.test is not None:
+            return at_mode.test
+        if reference is None or norm is None or bounds is None:
+            return tuna(center=None if reference is None else reference.position)
+        assert isinstance(target, Posterior)
+        bound = TaylorBound(bounds, 2, reference.position, norm)
+        return tuna().bind(target, reference, bounds_about(target, bound))
 
     def words(self, plan: Any) -> str:
         return f"on {examples(plan.test_examples)}, drawn by how much they can matter,"

@@ -16,6 +16,7 @@ from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Progress, Rules
 from amagold.core import trees
 from amagold.mode._reference import Reference
+from amagold.mode._row_bounds import Norm
 from amagold.runner._block import Kept
 from amagold.runner._broken_bounds import check_bounds
 from amagold.runner._chunked_run import run_chunks
@@ -54,7 +55,8 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     know that one again by.
     """
     at = reached.warmup
-    reference = at.sampler.gradient.known_reference()
+    reference = at.sampler.gradient.known_reference() or at.sampler.acceptance.known_reference()
+    norm = at.sampler.acceptance.known_norm()
     arrays = (
         pack("states", at.states)
         | pack("proposal", at.sampler.proposal)
@@ -63,12 +65,13 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     )
     # what the gradient and the test know of all data, so that both go on about the same place to
     # the bit
-    arrays |= pack("reference", reference)
+    arrays |= pack("reference", reference) | pack("norm", norm)
     arrays |= likeness_of(at.sampler.target, at.states.position)
     notes = {
         "warmup_done": at.done,
         "num_steps": at.sampler.num_steps,
         "reference_order": 0 if reference is None else reference.order,
+        "has_norm": norm is not None,
         "warmup_seconds": reached.warmup_seconds,
         "sampling_seconds": reached.sampling_seconds,
         "compile_seconds": reached.compile_seconds,
@@ -103,10 +106,21 @@ def restore(checkpoint: Checkpoint, like: Progress) -> Reached:
     )
 
 
-def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference:
-    """The reference that control variates are taken about."""
-    form = Reference.form(position, int(checkpoint.notes["reference_order"]))
+def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference | None:
+    """The reference that control variates are taken about, or that the test has."""
+    order = int(checkpoint.notes["reference_order"])
+    if not order:
+        return None
+    form = Reference.form(position, order)
     return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
+
+
+def restore_norm(checkpoint: Checkpoint, position: trees.PyTree) -> Norm | None:
+    """The norm that the test's bounds are in."""
+    if not checkpoint.notes.get("has_norm"):
+        return None
+    square = jnp.zeros((trees.size(position),) * 2, jnp.float32)
+    return jax.tree.map(jnp.asarray, unpack("norm", checkpoint.arrays, Norm(square, square)))
 
 
 def run(

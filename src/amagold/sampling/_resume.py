@@ -178,10 +178,12 @@ def _built(
     """The sampler of the run, before warm-up."""
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
-    reference = None if plan.order is None else engine.restore_reference(checkpoint, position)
+    reference = engine.restore_reference(checkpoint, position)
     # any mass and mode of the planned form: their values come from the checkpoint
     at_mode = AtMode(
-        reference, position=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position)
+        reference,
+        position=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position),
+        norm=engine.restore_norm(checkpoint, position),
     )
     size = plan.num_parameters
     return plan.build(
