@@ -5,6 +5,7 @@ from functools import partial
 from amagold_lab.bench import (
     against_peers,
     benchmark_posteriors,
+    disk,
     dist1_against_c,
     double_well_against_c,
     logistic_against_c,
@@ -234,6 +235,31 @@ BENCHMARKS = (
         10,
         True,
         partial(against_peers.measure_hmcecs, 200_000, 50),
+        is_long=True,
+    ),
+    Benchmark(
+        "disk-1e8",
+        "effective draws/s after warm-up of sample(): 10^8 x 20 on disk / 10^6 x 20 in memory",
+        0.5,
+        True,
+        disk.measure_rate,
+        is_long=True,
+    ),
+    Benchmark(
+        "disk-memory",
+        "peak anonymous memory of a process that samples from disk: 10^8 x 20 / 10^6 x 20",
+        1.2,
+        False,
+        disk.measure_memory,
+        is_long=True,
+    ),
+    Benchmark(
+        "disk-pass",
+        "speed of a pass over 10^8 x 20 on disk for derivatives and bounds / of reading the file "
+        "or of the arithmetic alone, whichever is slower",
+        0.7,
+        True,
+        disk.measure_pass,
         is_long=True,
     ),
 )
