@@ -48,6 +48,7 @@ from .sampling import (
     load as load,
     resume as resume,
     sample as sample,
+    update as update,
 )
 from .store import StoreFailedError as StoreFailedError, StoreInUseError as StoreInUseError
 from .target import Density as Density, LinearBounds as LinearBounds, Posterior as Posterior

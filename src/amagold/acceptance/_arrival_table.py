@@ -25,7 +25,8 @@ from amagold.acceptance._alias_table import AliasTable, alias_table
 from amagold.core import trees
 from amagold.core.randomness import unit
 from amagold.core.shapes import PerRow, RandomKey, Rows, Scalar
-from amagold.mode._row_bounds import BoundSums, RowBound, rows_per_slot
+from amagold.energy._wide_sums import Wide
+from amagold.mode._row_bounds import BoundSums, RowBound, num_slots, rows_per_slot
 
 # of a slot's bound: a row's own is computed again by another program, which may round differently
 HEADROOM = 1e-5
@@ -84,6 +85,17 @@ class ArrivalTable:
             jax.random.bits(key, (self.num_words, count), jnp.uint32)
         )
         return jnp.minimum(numbers, self.num_rows - 1), weights
+
+
+def sums_of(table: ArrivalTable, num_examples: int) -> BoundSums:
+    """What the table knows, in the slots of a larger one; the norms it does not know."""
+    each, count = rows_per_slot(num_examples), num_slots(num_examples)
+    joined = each // table.each  # slots that become one
+    weights = np.asarray(table.weights)
+    weights = np.pad(weights, (0, -len(weights) % joined)).reshape(-1, joined).max(axis=1)
+    used = -(-table.num_rows // each)
+    of_slots = np.pad(weights[:used], (0, count - used))
+    return BoundSums(jnp.asarray(of_slots), Wide(table.total, jnp.float32(0.0)), jnp.float32(0.0))
 
 
 def arrival_table(sums: BoundSums, bound: RowBound, num_examples: int) -> ArrivalTable:

@@ -12,17 +12,18 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from amagold.acceptance._arrival_table import arrival_table
+from amagold.acceptance._arrival_table import arrival_table, sums_of
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
+from amagold.energy._wide_sums import add_each
 from amagold.mode._derivatives import KnownBounds, whole_hessian
 from amagold.mode._mode_search import bounds_about
 from amagold.mode._reference import Reference, reference_of
-from amagold.mode._row_bounds import Norm, TaylorBound
+from amagold.mode._row_bounds import BoundSums, Norm, TaylorBound, bound_sums
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -88,15 +89,7 @@ class Tuna:
             typical=jnp.float32(0.0),
             most=jnp.float32(target.num_examples if self.most is None else self.most),
         )
-        # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
-        # has variance v
-        found = _typical(target, test, bound.norm.unwhitening)
-        share, needed = (np.asarray(part, np.float32) for part in found)
-        spread = share / np.float32(self.noise)
-        # kappa C M and the candidates that do not arrive, or all data
-        read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
-        typical = np.mean(np.minimum(read, float(test.most)))
-        return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
+        return _measured(target, test)
 
 
 def tuna(
@@ -155,6 +148,44 @@ def _bounds_of(
             "there; give another"
         ) from None
     return bounds_about(target, TaylorBound(bounds, order, reference.position, norm))
+
+
+def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Reference) -> TunaTest:
+    """The test for a target of more examples, of which the last are those of `new`: a pass over
+    these alone. The reference is of all of them, at the position where it was.
+    """
+    bound, before = test.table.bound, test.table.num_rows
+    known = sums_of(test.table, target.num_examples)
+    added = bound_sums(new, reference.position, bound, before)
+    sums = BoundSums(
+        jnp.maximum(known.of_slots, added.of_slots),
+        add_each(known.total, added.total.high),
+        jnp.maximum(test.largest, added.largest_norm),
+    )
+    was_usual = float(test.most) == before
+    grown = dataclasses.replace(
+        test,
+        reference=reference,
+        largest=sums.largest_norm,
+        table=arrival_table(sums, bound, target.num_examples),
+        most=jnp.float32(target.num_examples) if was_usual else test.most,
+    )
+    return _measured(target, grown)
+
+
+def _measured(target: Posterior, test: TunaTest) -> TunaTest:
+    """The test with how many examples it should look at."""
+    norm = test.known_norm()
+    assert norm is not None
+    # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
+    # has variance v
+    found = _typical(target, test, norm.unwhitening)
+    share, needed = (np.asarray(part, np.float32) for part in found)
+    spread = share / np.float32(test.noise)
+    # kappa C M and the candidates that do not arrive, or all data
+    read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
+    typical = np.mean(np.minimum(read, float(test.most)))
+    return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
 
 
 @jit(ONCE)

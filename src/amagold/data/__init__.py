@@ -7,6 +7,7 @@ classes with the same few members.
 from amagold.data._checked_arrays import checked_data
 from amagold.data._example_chunk import Chunk
 from amagold.data._in_memory import InMemory
+from amagold.data._joined import Joined
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._no_data import NoData
 from amagold.data._open_data import open
@@ -18,6 +19,7 @@ __all__ = [
     "Chunk",
     "Data",
     "InMemory",
+    "Joined",
     "MemoryMapped",
     "NoData",
     "Viewed",

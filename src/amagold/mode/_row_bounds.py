@@ -130,15 +130,19 @@ def with_chunk(sums: BoundSums, chunk: Chunk, bound: RowBound, num_examples: int
     )
 
 
-@jit(OFTEN)
-def bound_sums(target: Posterior, position: Position, bound: RowBound) -> BoundSums:
-    """One walk over the data."""
+@jit(OFTEN, "before")
+def bound_sums(
+    target: Posterior, position: Position, bound: RowBound, before: int = 0
+) -> BoundSums:
+    """One walk over the data, which come after `before` other examples."""
+    num_examples = before + target.num_examples
 
     def visit(sums: BoundSums, chunk: Chunk) -> BoundSums:
-        return with_chunk(sums, chunk, bound, target.num_examples)
+        there = chunk._replace(start=chunk.start + before)
+        return with_chunk(sums, there, bound, num_examples)
 
     chunk_size = max(1, chunks.chunk_size_for(target, position) // 4)
-    return chunks.fold(target, position, visit, no_bounds(target.num_examples), chunk_size)
+    return chunks.fold(target, position, visit, no_bounds(num_examples), chunk_size)
 
 
 def _power_of_two(at_least: int) -> int:

@@ -5,5 +5,6 @@ from amagold.sampling._load import load
 from amagold.sampling._resume import resume
 from amagold.sampling._run import Run
 from amagold.sampling._sample import sample
+from amagold.sampling._update import update
 
-__all__ = ["Run", "SamplingWarning", "load", "resume", "sample"]
+__all__ = ["Run", "SamplingWarning", "load", "resume", "sample", "update"]

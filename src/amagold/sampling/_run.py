@@ -28,6 +28,7 @@ class Run:
       attributes: settings, versions, seed, times; of a stored run a fingerprint of the data.
       path: the folder of the store, or None.
       sampler: the sampler as warm-up froze it; None for a run that was loaded.
+      positions: where its chains are, as they are sampled; None for a run that was loaded.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Run:
         warnings: list[str],
         path: Path | None,
         sampler: Any = None,
+        positions: Any = None,
     ) -> None:
         self._groups = groups
         self.attributes = attributes
@@ -45,6 +47,7 @@ class Run:
         self.warnings = warnings
         self.path = path
         self.sampler = sampler
+        self.positions = positions
 
     @property
     def posterior(self) -> "xarray.Dataset":

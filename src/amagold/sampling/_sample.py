@@ -3,10 +3,12 @@
 import shutil
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import FEWEST, begin
@@ -86,20 +88,37 @@ def sample(
     settings = Settings(
         num_samples, num_warmup, num_chains, seed, thin, Warmup() if warmup is None else warmup
     )
-    path = check_path(store)
+    return run_prepared(
+        lambda: prepare(target_or_sampler, settings, init, init_per_chain),
+        settings,
+        check_path(store),
+        progress,
+        max_time,
+    )
+
+
+def run_prepared(
+    make: Callable[[], Prepared],
+    settings: Settings,
+    path: Path | None,
+    progress: bool,
+    max_time: float | None,
+) -> Run:
+    """A run from its beginning, of what `make` prepares."""
     check_max_time(max_time)
     # what the results are looked at with takes a second to load, which the compiler's time hides
     threading.Thread(target=arviz_stats, daemon=True).start()
     with Stopper(max_time) as stopper, usual_jax():
         with watch_compilation() as compiling:
-            prepared = prepare(target_or_sampler, settings, init, init_per_chain)
+            prepared = make()
             say(prepared.plan, progress, (*prepared.sampler.target.notes, *idle_cores()))
-            states = start_chains(prepared.sampler, prepared.positions, make_keys(seed).states)
+            states_key = make_keys(settings.seed).states
+            states = start_chains(prepared.sampler, prepared.positions, states_key)
         reached = engine.Reached(
             begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds
         )
         recorder = _record(prepared, reached, settings, path)
-        return finish(reached, prepared, settings, recorder, progress, stopper)
+        return finish(reached, prepared, settings, recorder, progress, stopper, depth=3)
 
 
 def finish(
@@ -109,8 +128,11 @@ def finish(
     recorder: Recorder,
     progress: bool,
     stopper: Stopper,
+    depth: int = 2,
 ) -> Run:
-    """Run to the end, or as far as it may go, and gather the results."""
+    """Run to the end, or as far as it may go, and gather the results; warnings point to the call
+    that is so many further out.
+    """
     display = Display(progress, settings.num_warmup, settings.num_samples)
     try:
         transitions = make_keys(settings.seed).transitions
@@ -146,8 +168,16 @@ def finish(
             f"num_warmup = {settings.num_warmup} is too few to adapt anything, so step size and "
             f"mass were kept; {remedy}"
         )
-    run = Run(groups, attributes, prepared.plan, sentences, path, reached.sampler)
-    warn(sentences, depth=2)
+    run = Run(
+        groups,
+        attributes,
+        prepared.plan,
+        sentences,
+        path,
+        reached.sampler,
+        jax.tree.map(np.asarray, reached.warmup.states.position),
+    )
+    warn(sentences, depth=depth)
     return run
 
 
