@@ -218,7 +218,8 @@ class WithoutBrightOnes(FireflyTest):
 @trees.record()
 class WithoutSecondStage(DelayedTest):
     def decide(self, target, draws, memory, proposed, work):
-        return DelayedTest.decide(self, target, (draws[0], -jnp.inf), memory, proposed, work)
+        never = jnp.full_like(draws[1], -jnp.inf)
+        return DelayedTest.decide(self, target, (draws[0], never), memory, proposed, work)
 
 
 @slow
