@@ -69,6 +69,17 @@ def test_a_folder_of_arrays_is_a_table_too(tmp_path):
     np.testing.assert_array_equal(rows.sign, 2.0 * OUTCOMES["logistic"] - 1.0)
 
 
+def test_whole_numbers_keep_their_differences(tmp_path):
+    """Seconds of one day since 1970, which float32 rounds to steps of two minutes."""
+    seconds = 1_700_000_000 + np.arange(N) * 30
+    y = OUTCOMES["logistic"]
+    pq.write_table(pa.table({"time": seconds.astype(np.int32), "y": y}), tmp_path / "t.parquet")
+    of_disk = models.logistic(amagold.data.open(tmp_path / "t.parquet"), outcome="y")
+    of_memory = models.logistic(seconds[:, None], y)
+    rows = of_disk.examples.rows(np.arange(N))
+    np.testing.assert_array_equal(rows.predictors, of_memory.data.predictors)
+
+
 def sentence(build, *arguments, **named):
     try:
         build(*arguments, **named)

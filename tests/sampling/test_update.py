@@ -14,6 +14,7 @@ import amagold
 from amagold import models
 from amagold.core import trees
 from amagold.data import InMemory, Joined
+from amagold.models._more_rows import more_rows
 
 OLD, NEW = 6_000, 2_000
 GENERATOR = np.random.default_rng(21)
@@ -121,7 +122,9 @@ def test_it_can_be_repeated(run):
 
 def test_where_the_mode_has_moved_it_is_planned_again(run, capsys):
     updated = amagold.update(run, (X[OLD:], 1.0 - Y[OLD:]), 200)
-    assert "The run is planned again" in capsys.readouterr().out
+    sentence = "Planned again for all 8,000 rows: the mode has moved too far from the reference."
+    assert sentence in capsys.readouterr().out
+    assert updated.attributes["update"] == sentence
     assert updated.sampler.target.num_examples == OLD + NEW
     assert not np.array_equal(
         updated.sampler.acceptance.reference.position, run.sampler.acceptance.reference.position
@@ -140,9 +143,12 @@ def test_data_on_disk_grow(tmp_path):
     np.testing.assert_allclose(
         updated.posterior["theta"], in_memory.posterior["theta"], rtol=1e-3, atol=1e-4
     )
+    pq.write_table(pa.table({"a": [1.0], "y": [1.0]}), tmp_path / "narrow.parquet")
+    with pytest.raises(ValueError, match=r"^new_rows must have the columns of the run's table"):
+        amagold.update(run, amagold.data.open(tmp_path / "narrow.parquet"), progress=False)
     bad = pa.table({"a": [1.0], "b": [2.0], "y": [3.0]})
     pq.write_table(bad, tmp_path / "bad.parquet")
-    with pytest.raises(ValueError, match=r"^new_rows must have outcomes like the run's"):
+    with pytest.raises(ValueError, match=r"^outcome must hold 0 and 1"):
         amagold.update(run, amagold.data.open(tmp_path / "bad.parquet"), progress=False)
 
 
@@ -150,8 +156,12 @@ def test_what_is_refused(run, tmp_path):
     loaded = amagold.Run(run._groups, run.attributes, run.plan, [], None)
     with pytest.raises(ValueError, match=r"^run must come from amagold.sample"):
         amagold.update(loaded, (X, Y))
-    with pytest.raises(ValueError, match=r"^new_rows must be \(X, y\) with the columns"):
-        amagold.update(run, (X[:, :1].repeat(5, axis=1), Y))
+    for columns in (1, 3):
+        wide = X[:, :1].repeat(columns, axis=1)
+        with pytest.raises(ValueError, match=r"^new_rows must be \(X, y\) with the 2 columns"):
+            amagold.update(run, (wide, Y))
+    with pytest.raises(ValueError, match=r"^X must be finite"):
+        amagold.update(run, (np.full((3, 2), np.nan), [0, 1, 1]))
     with pytest.raises(ValueError, match=r"^new_rows must be like the target's own"):
         amagold.update(run, {"x": X})
     with pytest.raises(ValueError, match=r"^y must hold 0 and 1"):
@@ -159,6 +169,37 @@ def test_what_is_refused(run, tmp_path):
     density = amagold.sample(models.double_well(), 200, 200, progress=False)
     with pytest.raises(ValueError, match=r"^run must be of a target with data"):
         amagold.update(density, (X, Y))
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "y"),
+    [
+        ("poisson", {}, GENERATOR.poisson(np.exp(0.2 * Z))),
+        ("softmax", {"num_classes": 3}, GENERATOR.integers(0, 3, OLD + NEW)),
+        ("linear", {"noise_scale": 2.0}, 50.0 + Z + 2.0 * GENERATOR.normal(size=OLD + NEW)),
+        ("robust", {"intercept": False}, Z + GENERATOR.standard_t(4, size=OLD + NEW)),
+    ],
+)
+def test_rows_become_examples_as_they_did(family, options, y):
+    """Of every kind of outcome: those that the model itself would make of all rows, standardised
+    as the first ones are.
+    """
+    build = getattr(models, family)
+    target = build(X[:OLD], y[:OLD], standardize=True, **options)
+    found = more_rows(target, (X[:OLD], y[:OLD]))
+    for new, own in zip(found.arrays, target.data, strict=True):
+        np.testing.assert_array_equal(new, own)
+
+
+def test_texts_are_refused(tmp_path):
+    table = {"port": ["a", "b"] * 300, "y": [0.0, 1.0] * 300}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    opened = amagold.data.open(tmp_path / "t.parquet")
+    target = amagold.Posterior(
+        lambda at, row: -((at - row["y"]) ** 2), lambda at: -(at**2), opened, init=0.0
+    )
+    with pytest.raises(ValueError, match=r"^new_rows must hold numbers, but column 'port'"):
+        more_rows(target, opened)
 
 
 def test_joined_places_are_one():

@@ -172,7 +172,7 @@ def _range_of(target: Posterior, differences: Differences) -> Range | None:
             np.linalg.LinAlgError
         ):  # where the energy does not curve upwards, plain length will do
             factor = np.linalg.cholesky(whole_hessian(target, center, reference.hessian))
-    norm = Norm.of_matrix(factor @ factor.T)
+    norm = Norm.of_factor(factor)
     sums = bound_sums(target, center, TaylorBound(bounds, differences.order, center, norm))
     is_scalar = bounds.is_scalar(center, target.example)
     return Range(

@@ -162,7 +162,7 @@ def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Refe
         add_each(known.total, added.total.high),
         jnp.maximum(test.largest, added.largest_norm),
     )
-    was_usual = float(test.most) == before
+    was_usual = float(test.most) == float(np.float32(before))
     grown = dataclasses.replace(
         test,
         reference=reference,
@@ -217,10 +217,10 @@ def _typical(
         own = test.table.own_weights(weights, rows)
         bounds = own * magnitude
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
-        # candidates that arrive with probability c_i / c_s
-        return jnp.sum(own * shares**2 / weights) / jnp.sum(own / weights), (
-            test.table.total * magnitude
-        )
+        # candidates arrive with probability c_i / c_s
+        arrive = jnp.where(weights > 0, own / jnp.where(weights > 0, weights, 1.0), 0.0)
+        share = jnp.sum(arrive * shares**2) / jnp.maximum(jnp.sum(arrive), 1.0)
+        return share, test.table.total * magnitude
 
     shares, needed = jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS))
     return jnp.mean(shares), needed

@@ -77,11 +77,13 @@ class Joined:
         return carry
 
     def some(self, count: int) -> Data:
-        count = min(count, self.num_examples)
-        of_second = max(1, round(count * self.second.num_examples / self.num_examples))
+        if count < 2:
+            return self.first.some(count)
+        share = self.second.num_examples / self.num_examples
+        of_second = min(max(1, round(count * share)), count - 1)
         parts = []
-        for place, wanted in ((self.first, max(1, count - of_second)), (self.second, of_second)):
-            few = place.some(wanted)
+        for place, wanted in ((self.first, count - of_second), (self.second, of_second)):
+            few = place.some(min(wanted, place.num_examples))
             parts.append(few.rows(jnp.arange(few.num_examples)))
         return InMemory(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts))
 

@@ -14,8 +14,6 @@ from amagold.core import trees
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory
 
-NUM_RUNS = 1024  # of neighbours, that a few examples which stand for all are taken from
-
 
 @trees.record()
 class MemoryMapped(InMemory):
@@ -41,16 +39,6 @@ class MemoryMapped(InMemory):
 
     def rows(self, numbers: ArrayLike) -> trees.PyTree:
         return InMemory(self.scattered).rows(numbers)
-
-    def some(self, count: int) -> InMemory:
-        # in runs of neighbours, because a page is brought whole; sorted data have them all over
-        num_runs = min(NUM_RUNS, count)
-        length = count // num_runs
-        if length * num_runs >= self.num_examples:
-            return super().some(count)
-        starts = np.linspace(0, self.num_examples - length, num_runs).astype(np.int32)
-        numbers = (starts[:, None] + np.arange(length, dtype=np.int32)).ravel()
-        return InMemory(super().rows(numbers))
 
     def fingerprint(self) -> str:
         return np.asarray(self.seal).tobytes().hex()

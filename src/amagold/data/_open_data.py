@@ -61,6 +61,11 @@ def open(
     if is_row_store(place):
         return _open_store(place, columns, part, progress)
     if place.suffix == ".npy":
+        if columns is not None:
+            raise ValueError(
+                f"columns must not be given for one array, which has no names, but {str(place)!r} "
+                "is one; open its folder"
+            )
         return _open_arrays({None: place}, part, progress)
     if place.is_dir() and not is_zarr(place) and any(place.glob("*.npy")):
         found = {file.stem: file for file in sorted(place.glob("*.npy"))}

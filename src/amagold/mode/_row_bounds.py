@@ -50,7 +50,10 @@ class Norm(NamedTuple):
     @classmethod
     def of_matrix(cls, matrix: HostMatrix) -> "Norm":
         """Raises `numpy.linalg.LinAlgError` where the matrix does not curve upwards."""
-        factor = np.linalg.cholesky(matrix)
+        return cls.of_factor(np.linalg.cholesky(matrix))
+
+    @classmethod
+    def of_factor(cls, factor: HostMatrix) -> "Norm":
         return cls(
             jnp.asarray(factor.T, jnp.float32), jnp.asarray(np.linalg.inv(factor), jnp.float32)
         )

@@ -38,7 +38,8 @@ TOLERANCE, MAX_ITERATIONS = 1e-3, 40
 # squared standard deviations per parameter, that the mode may be off: a draw is off by one. A
 # reference need not be the mode, so that a pass over much data is not worth the rest
 FINE, ROUGH = 1e-4, 1e-3
-# the same of some of the data: within this, their mode is that of all
+# standard deviations beyond its mean, that the squared distance between the same mode of some of
+# the data and of all may have
 NEARBY = 4.0
 # times the wide positions' spread: a longer step might leave the basin that it began in
 LONGEST = 0.5
@@ -69,8 +70,7 @@ def survey(target: Target, init: Position, key: RandomKey) -> Survey:
         # each mode of some of the data is near one of all of them, or none
         polished = [
             descend(target, point.position, tolerance=FINE)
-            for point in found
-            if not _is_mode_of_all(first, point, weight)
+            for point in _without_first(found, first, weight)
         ]
         found = [each.end for each in polished if each.is_converged]
     modes = [
@@ -174,12 +174,17 @@ def _different(points: list[Point]) -> list[Point]:
     return kept
 
 
-def _is_mode_of_all(first: Descent, point: Point, weight: float) -> bool:
-    """Whether a mode of some of the data is that of all which was found first: it is then about as
-    far from it as some of the data can tell.
+def _without_first(found: list[Point], first: Descent, weight: float) -> list[Point]:
+    """Modes of some of the data without the one that is that of all which was found first: the
+    nearest to it, if it is as near as some of the data can tell.
     """
-    away = _squared_distance(first.end, point) if first.is_converged else math.inf
-    return away <= NEARBY * weight * len(point.gradient)
+    if not found or not first.is_converged:
+        return found
+    distances = [_squared_distance(first.end, point) for point in found]
+    nearest, size = int(np.argmin(distances)), len(first.end.gradient)
+    # in standard deviations of the fewer data, chi-squared with a degree for each parameter
+    is_first = distances[nearest] <= weight * (size + NEARBY * math.sqrt(2.0 * size))
+    return found[:nearest] + found[nearest + 1 :] if is_first else found
 
 
 def _squared_distance(mode: Point, point: Point) -> float:

@@ -42,6 +42,9 @@ class Units(NamedTuple):
     center: float = 0.0
     scale: float = 1.0
 
+    def stored(self, response: np.ndarray) -> np.ndarray:
+        return ((response - self.center) / self.scale).astype(np.float32)
+
 
 def design_of(
     sheet: Sheet,
@@ -98,7 +101,7 @@ def noisy_design_of(
     if isinstance(response, StoredOutcome):
         stored = response._replace(convert=InUnits(_single(units.center), _single(units.scale)))
     else:
-        stored = jnp.asarray(((response - units.center) / units.scale).astype(np.float32))
+        stored = jnp.asarray(units.stored(response))
     transform = _transform(sheet, units, False) if is_standardised else None
     given = None if noise_scale is None else 1.0 if is_standardised else float(noise_scale)
     return NoisyDesign(sheet.stored(is_standardised), stored, prior, transform, given)

@@ -7,20 +7,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.data import Data, InMemory, Joined, Viewed, checked_data
+from amagold.data._columns_on_disk import columns_on_disk
+from amagold.data._fields import RowView
+from amagold.models._design import Units
 from amagold.models._outcomes import classes, counts, numbers, two_classes
-from amagold.models._regression import Likelihood
+from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import RegressionView, stored_table
+from amagold.models._table import Sheet, checked_table
 from amagold.target import Posterior
 
 
 def more_rows(target: Posterior, new_rows: Any) -> Data:
-    """The rows as examples of the target. For a ready-made model they are (X, y) on the user's
+    """The rows as examples of the target. For a ready-made regression they are (X, y) on the user's
     scale, or a table on disk like its own; else a pytree of arrays like the target's data.
     """
     own = target.examples
+    while isinstance(own, Joined):
+        own = own.first
     if isinstance(new_rows, Data):
-        found = _like_view(own, new_rows)
+        found = _seen_alike(target, own, new_rows)
     elif _is_table(target, new_rows):
         found = InMemory(_examples(target, *new_rows))
     else:
@@ -29,7 +35,7 @@ def more_rows(target: Posterior, new_rows: Any) -> Data:
     if form != wanted:
         raise ValueError(
             f"new_rows must be like the target's own, {wanted}, got {form}; give the same arrays "
-            "with further rows, or (X, y) for a ready-made model"
+            "with further rows, or (X, y) for a ready-made regression"
         )
     return found
 
@@ -38,26 +44,27 @@ def _form(example: Any) -> str:
     return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", example))
 
 
-def _like_view(own: Data, new: Data) -> Data:
+def _seen_alike(target: Posterior, own: Data, new: Data) -> Data:
     """Further data on disk, seen as the target sees its own."""
-    while isinstance(own, Joined):
-        own = own.first
+    if isinstance(new, Viewed) and isinstance(new.view, RowView) and new.view.coded:
+        raise ValueError(
+            f"new_rows must hold numbers, but column {new.view.coded[0]!r} holds texts, whose "
+            "numbers may stand for others than the run's; code it as numbers first"
+        )
     if not isinstance(own, Viewed) or not isinstance(own.view, RegressionView):
         return new
-    outcome = own.view.outcome
-    _, observed = stored_table(new, outcome)
-    _, before = stored_table(own.data, outcome)
-    is_within = before.lowest <= observed.lowest and observed.highest <= before.highest
-    if (
-        before.is_whole
-        and own.view.example.__name__ != "CountExample"
-        and not (observed.is_whole and is_within)
-    ):
+    columns, before = columns_on_disk(new), columns_on_disk(own.data)
+    forms, wanted = (
+        {name: column.shape for name, column in (found or {}).items()}
+        for found in (columns, before)
+    )
+    if forms != wanted:
         raise ValueError(
-            f"new_rows must have outcomes like the run's, from {before.lowest:g} to "
-            f"{before.highest:g}, but {outcome!r} goes from {observed.lowest:g} to "
-            f"{observed.highest:g}; code it alike"
+            f"new_rows must have the columns of the run's table, {wanted}, got {forms}; open them "
+            "with columns=[...]"
         )
+    _, observed = stored_table(new, own.view.outcome)
+    _outcomes(target, observed, new.num_examples)
     return Viewed(new, own.view)
 
 
@@ -71,41 +78,45 @@ def _is_table(target: Posterior, new_rows: Any) -> bool:
 
 
 def _examples(target: Posterior, X: Any, y: Any) -> Any:
-    """Rows of a table as the model's examples."""
-    example: Any = type(target.example)
-    width = target.example.predictors.shape[0]
-    values = np.asarray(X)
-    if values.ndim != 2 or not len(values) or values.shape[1] not in (width, width - 1):
+    """Rows of a table as the model's examples, standardised as its own are."""
+    prior: Any = target.log_prior
+    if isinstance(prior, NoisePrior):
+        prior = prior.coefficients
+    assert isinstance(prior, CoefficientPrior)
+    values = checked_table(X)
+    first = int(prior.has_intercept)
+    width = target.example.predictors.shape[0] - first
+    if values.shape[1] != width:
         raise ValueError(
-            f"new_rows must be (X, y) with the columns of the run's X, got X of shape "
-            f"{values.shape} where a row has {width} predictors, the intercept's one included"
+            f"new_rows must be (X, y) with the {width} columns of the run's X, got "
+            f"{values.shape[1]}"
         )
     scale = target.transform
-    first = width - values.shape[1]
-    stored = np.ones((len(values), width), np.float32)
-    block = values.astype(np.float64)
+    centers, scales = np.zeros(width), np.ones(width)
     if isinstance(scale, UserScale):
-        centers = 0.0 if scale.centers is None else np.asarray(scale.centers, np.float64)
-        block = (block - centers) / np.asarray(scale.scales, np.float64)
-    stored[:, first:] = block
-    return example(jnp.asarray(stored), jnp.asarray(_outcomes(target, example, y, len(values))))
+        scales = np.asarray(scale.scales, np.float64)
+        centers = centers if scale.centers is None else np.asarray(scale.centers, np.float64)
+    sheet = Sheet(values, (), prior.has_intercept, centers, scales, np.zeros(width), None)
+    predictors = sheet.stored(isinstance(scale, UserScale))
+    example: Any = type(target.example)
+    return example(predictors, jnp.asarray(_outcomes(target, y, len(values))))
 
 
-def _outcomes(target: Posterior, example: Any, y: Any, num_rows: int) -> np.ndarray:
-    """By the field that the model keeps them in."""
-    field = example._fields[1]
+def _outcomes(target: Posterior, y: Any, num_rows: int) -> Any:
+    """As the model keeps them, by the field that it keeps them in; raises where they are none."""
+    likelihood: Any = target.log_likelihood
+    field = type(target.example)._fields[1]
     if field == "sign":
-        return np.asarray(two_classes(y, num_rows)[0])
+        return two_classes(y, num_rows)[0]
     if field == "label":
-        assert isinstance(target.log_likelihood, Likelihood)
-        return np.asarray(classes(y, num_rows, target.log_likelihood.outcome.num_classes)[0])  # type: ignore[attr-defined]
+        return classes(y, num_rows, likelihood.outcome.num_classes)[0]
     if field == "events":
-        return np.asarray(counts(y, num_rows)[0])
-    response = np.asarray(numbers(y, num_rows))
-    if isinstance(target.transform, UserScale):
-        center, scale = (
-            np.asarray(each, np.float64)
-            for each in (target.transform.response_center, target.transform.response_scale)
-        )
-        response = (response - center) / scale
-    return response.astype(np.float32)
+        return counts(y, num_rows)[0]
+    response = numbers(y, num_rows)
+    if not isinstance(response, np.ndarray):
+        return response
+    scale = target.transform
+    units = Units()
+    if isinstance(scale, UserScale):
+        units = Units(float(scale.response_center), float(scale.response_scale))
+    return units.stored(response)

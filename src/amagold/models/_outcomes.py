@@ -9,6 +9,8 @@ from amagold.core import checks
 from amagold.core.arrays import as_numbers
 from amagold.models._stored_table import StoredOutcome, as_counts, as_labels, signs
 
+MOST_CLASSES = 1_000  # that are believed of a column on disk, which is not searched for gaps
+
 
 def two_classes(
     y: ArrayLike | StoredOutcome, num_rows: int
@@ -48,7 +50,13 @@ def classes(
     if isinstance(y, StoredOutcome):
         _check_whole(y, "classes as whole numbers from 0", "number the classes")
         found = max(2, int(y.highest) + 1)
-        return y._replace(convert=as_labels), _checked_number(num_classes or found, found)
+        if num_classes is None and found > MOST_CLASSES:
+            raise ValueError(
+                f"outcome must hold classes, but {y.column.name!r} goes to {found - 1:,}; give "
+                "num_classes if it does"
+            )
+        chosen = found if num_classes is None else num_classes
+        return y._replace(convert=as_labels), _checked_number(chosen, found)
     values = _one_for_each(y, num_rows)
     if not _is_whole(values) or values.min() < 0:
         raise ValueError(

@@ -49,6 +49,11 @@ class CoefficientPrior:
             ((position - _column(self.center, position)) / _column(self.scale, position)) ** 2
         )
 
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the first coefficient is one: the prior then speaks of it, with figure 1."""
+        return "{1:" in self.words
+
     def sentences(self) -> tuple[str, ...]:
         """The prior in words."""
         # not str.format: the words may come from a stranger's store

@@ -128,15 +128,16 @@ class RegressionView:
 
     def __call__(self, rows: Any) -> Any:
         leading = rows[self.outcome].shape
-        parts = [rows[name].astype(jnp.float32).reshape(*leading, -1) for name in self.names]
+        parts = [rows[name].reshape(*leading, -1) for name in self.names]
         if self.centers is not None and self.scales is not None and parts:
             # in float64, as a table in memory is standardised before it is stored
             with jax.enable_x64(True):
-                wide = jnp.concatenate(parts, axis=-1).astype(jnp.float64)
+                wide = jnp.concatenate([part.astype(jnp.float64) for part in parts], axis=-1)
                 away = wide - self.centers.astype(jnp.float64)
                 parts = [(away / self.scales.astype(jnp.float64)).astype(jnp.float32)]
         ones = [jnp.ones((*leading, 1), jnp.float32)] if self.has_intercept else []
-        predictors = jnp.concatenate([*ones, *parts], axis=-1)
+        as_stored = [part.astype(jnp.float32) for part in parts]
+        predictors = jnp.concatenate([*ones, *as_stored], axis=-1)
         return self.example(predictors, self.convert(rows[self.outcome]))
 
 

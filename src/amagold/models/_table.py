@@ -106,7 +106,7 @@ def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Shee
 def sheet_of(X: Any, intercept: bool) -> Sheet:
     """The table checked and measured, a block of rows at a time."""
     names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
-    values = _checked(X, names)
+    values = checked_table(X, names)
     num_rows, width = values.shape
     names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
     first = values[0].astype(np.float64) if width else np.zeros(0)
@@ -165,7 +165,8 @@ def check_width(scales: np.ndarray, names: list[str]) -> None:
         )
 
 
-def _checked(X: Any, names: tuple[str, ...]) -> np.ndarray:
+def checked_table(X: Any, names: tuple[str, ...] = ()) -> np.ndarray:
+    """The table as finite numbers, or a sentence."""
     if (
         names and np.asarray(X).dtype.kind == "O"
     ):  # a data frame of several types: say which column is to blame

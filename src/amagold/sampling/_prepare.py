@@ -104,6 +104,13 @@ def prepare(
     )
 
 
+def plan_again(target: Target, settings: Settings, positions: trees.PyTree) -> Prepared:
+    """A plan for chains that are somewhere already."""
+    anchor = jax.tree.map(lambda leaf: leaf[0], positions)
+    target.check(anchor)
+    return _planned(target, settings, anchor, positions, make_keys(settings.seed))
+
+
 def _planned(
     target: Target, settings: Settings, anchor: trees.PyTree, positions: trees.PyTree, keys: Keys
 ) -> Prepared:

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from amagold.acceptance import TunaTest
+from amagold.acceptance import FullTest, TunaTest
 from amagold.acceptance._tuna_setup import with_more
 from amagold.adaptation._warmup import Warmup
 from amagold.core import trees
@@ -18,18 +18,18 @@ from amagold.mode._reference import Reference, reference_from
 from amagold.models._more_rows import more_rows
 from amagold.planning._plan import Plan
 from amagold.samplers import Sampler
-from amagold.sampling._prepare import Prepared, rules_of
+from amagold.sampling._prepare import Prepared, plan_again, rules_of
 from amagold.sampling._run import Run
-from amagold.sampling._sample import run_prepared, sample
+from amagold.sampling._sample import run_prepared
 from amagold.sampling._settings import Settings
 from amagold.target import Posterior
-from amagold.target._transform import reported
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
 # squared standard deviations per parameter, that the mode may be from the reference: a draw is as
 # far from the mode itself
 FARTHEST = 1.0
+NUM_SEEDS = 2**32
 
 
 def update(
@@ -46,8 +46,9 @@ def update(
 
     Chains go on from where they are, with a short warm-up. Where the run has control variates about
     a mode, their sums over the new rows are added at that place, and the test's bounds extended: no
-    old row is read again, and the draws are exact for all rows. Where the mode has moved too far
-    for that, or the run has none, it is planned again from where the chains are, and that is said.
+    old row is walked over again, and the draws are exact for all rows. Where the mode has moved too
+    far for that, or the run has none, it is planned again from where the chains are;
+    `run.attributes["update"]` says which.
     The prior stays what it was, also where it was scaled by the first data.
 
     Args:
@@ -60,12 +61,14 @@ def update(
       progress: say what is done, and show progress on a terminal.
       max_time: seconds for the whole call.
     """
-    sampler, positions = run.sampler, run.positions
+    sampler, positions, draws = run.sampler, run.positions, run.posterior.sizes["draw"]
     if sampler is None or positions is None:
         raise ValueError(
             "run must come from amagold.sample or amagold.update in this process, got one that "
             "was loaded, which has no sampler; resume it first"
         )
+    if not draws:
+        raise ValueError("run must have draws to go on from, got none; let it go on first")
     target = sampler.target
     if not isinstance(target, Posterior):
         raise ValueError(
@@ -75,47 +78,50 @@ def update(
     added = more_rows(target, new_rows)
     joined = dataclasses.replace(target, data=Joined(target.examples, added))
     settings = Settings(
-        run.posterior.sizes["draw"] if num_samples is None else num_samples,
+        draws if num_samples is None else num_samples,
         num_warmup,
         run.posterior.sizes["chain"],
-        run.attributes["seed"] + 1 if seed is None else seed,
-        1,
+        (run.attributes["seed"] + 1) % NUM_SEEDS if seed is None else seed,
+        run.attributes["settings"]["thin"],
         Warmup(),
     )
-    grown = _grown(sampler, joined, dataclasses.replace(target, data=added))
-    if grown is None or not isinstance(run.plan, Plan):
+    told: list[str] = []
+
+    def make() -> Prepared:
+        grown = _grown(run.plan, sampler, joined, dataclasses.replace(target, data=added))
+        if isinstance(grown, str):
+            prepared = plan_again(joined, settings, positions)
+            told.append(f"Planned again for all {joined.num_examples:,} rows: {grown}.")
+        else:
+            plan = dataclasses.replace(run.plan, num_examples=joined.num_examples)
+            prepared = Prepared(grown, plan, rules_of(grown, plan, settings), positions)
+            told.append(
+                f"{added.num_examples:,} rows are added to {target.num_examples:,} about the same "
+                "reference."
+            )
         if progress:
-            print("The run is planned again: its reference cannot serve all rows.")
-        return sample(
-            joined,
-            settings.num_samples,
-            num_warmup,
-            settings.num_chains,
-            settings.seed,
-            init_per_chain=reported(target, positions),
-            progress=progress,
-            max_time=max_time,
-        )
-    plan = dataclasses.replace(run.plan, num_examples=joined.num_examples)
-    prepared = Prepared(grown, plan, rules_of(grown, plan, settings), positions)
-    if progress:
-        print(
-            f"{added.num_examples:,} rows are added to {target.num_examples:,}, about the same "
-            "reference."
-        )
-    return run_prepared(lambda: prepared, settings, None, progress, max_time)
+            print(told[0])
+        return prepared
+
+    updated = run_prepared(make, settings, None, progress, max_time)
+    updated.attributes["update"] = told[0]
+    return updated
 
 
-def _grown(sampler: Sampler, joined: Posterior, new: Posterior) -> Sampler | None:
-    """The sampler for all rows about the same reference; None where that cannot serve them."""
+def _grown(plan: Any, sampler: Sampler, joined: Posterior, new: Posterior) -> Sampler | str:
+    """The sampler for all rows about the same reference, or why that cannot serve them."""
     gradient, test, proposal = sampler.gradient, sampler.acceptance, sampler.proposal
-    if not isinstance(gradient, ControlVariate) or not isinstance(proposal, Rotation):
-        return None
+    if not isinstance(plan, Plan):
+        return "the run was given its sampler"
+    if (
+        not isinstance(gradient, ControlVariate)
+        or not isinstance(proposal, Rotation)
+        or not isinstance(test, (TunaTest, FullTest))
+    ):
+        return "its plan has no reference that more rows could be added to"
     known = gradient.known_reference()
     if known is None or known.hessian is None:
-        return None
-    if test.known_reference() is not None and not isinstance(test, TunaTest):
-        return None
+        return "the second derivatives at its reference are not known"
     of_new = reference_from(known.position, derivatives_at(new, known.position, 2))
     assert of_new.hessian is not None
     whole = Reference(
@@ -126,13 +132,11 @@ def _grown(sampler: Sampler, joined: Posterior, new: Posterior) -> Sampler | Non
         np.asarray(of_data, np.float64) + np.asarray(of_prior, np.float64)
         for of_data, of_prior in ((whole.gradient, prior.gradient), (whole.hessian, prior.hessian))
     )
-    try:
-        np.linalg.cholesky(bend)
-    except np.linalg.LinAlgError:
-        return None
+    if np.linalg.eigvalsh(bend).min() <= 0.0:
+        return "the energy does not curve upwards at the reference any more"
     step = -np.linalg.solve(bend, slope)
     if -float(slope @ step) > FARTHEST * len(step):
-        return None
+        return "the mode has moved too far from the reference"
     turns = dataclasses.replace(
         proposal,
         mass=as_mass(bend.astype(np.float32)),

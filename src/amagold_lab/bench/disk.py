@@ -54,7 +54,8 @@ def measured(call: str, num_rows: int) -> dict[str, Any]:
     program = f"from amagold_lab.bench import disk; disk.{call}({str(folder_of(num_rows))!r})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     if done.returncode:
-        raise NoRatioError(done.stderr.strip().splitlines()[-1])
+        told = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise NoRatioError(told[-1])
     return json.loads(done.stdout.splitlines()[-1])
 
 
