@@ -38,13 +38,17 @@ class Watched(InMemory):
 
 def first_run(**arguments):
     target = models.logistic(X[:OLD], Y[:OLD], **PRIOR)
-    target = dataclasses.replace(target, data=target.data)
     return amagold.sample(target, 500, 200, progress=False, **arguments)
 
 
 @pytest.fixture(scope="module")
 def run():
     return first_run()
+
+
+@pytest.fixture(scope="module")
+def wide_run():
+    return first_run(num_chains=32)
 
 
 def means(draws):
@@ -61,8 +65,8 @@ def of_all():
     return means(amagold.sample(target, 4_000, 200, num_chains=32, seed=5, progress=False))
 
 
-def test_draws_are_those_of_all_rows(of_all):
-    run = first_run(num_chains=32)
+def test_draws_are_those_of_all_rows(of_all, wide_run):
+    run = wide_run
     updated = amagold.update(run, (X[OLD:], Y[OLD:]), 4_000, progress=False)
     assert updated.label == "exact"
     assert updated.sampler.target.num_examples == OLD + NEW
@@ -76,10 +80,10 @@ def test_draws_are_those_of_all_rows(of_all):
     assert worst(means(run) - of_all) > PLANTED, "the new rows must tell something"
 
 
-def test_new_rows_that_are_left_out_are_seen(of_all, monkeypatch):
-    run = first_run(num_chains=32)
+@pytest.mark.slow
+def test_new_rows_that_are_left_out_are_seen(of_all, wide_run, monkeypatch):
     monkeypatch.setattr("amagold.sampling._update._sum", lambda known, added: known)
-    updated = amagold.update(run, (X[OLD:], Y[OLD:]), 4_000, progress=False)
+    updated = amagold.update(wide_run, (X[OLD:], Y[OLD:]), 4_000, progress=False)
     assert worst(means(updated) - of_all) > PLANTED
 
 
@@ -113,6 +117,7 @@ def test_the_table_is_that_of_all_rows(run):
     np.testing.assert_allclose(test.largest, whole[1].max(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_can_be_repeated(run):
     once = amagold.update(run, (X[OLD : OLD + 500], Y[OLD : OLD + 500]), 100, progress=False)
     twice = amagold.update(once, (X[OLD + 500 :], Y[OLD + 500 :]), 100, progress=False)
@@ -131,7 +136,9 @@ def test_where_the_mode_has_moved_it_is_planned_again(run, capsys):
     )
 
 
-def test_data_on_disk_grow(tmp_path):
+def test_data_on_disk_grow(run, tmp_path):
+    in_memory_run = run
+
     def table(rows, name):
         pq.write_table(pa.table({"a": X[rows, 0], "b": X[rows, 1], "y": Y[rows]}), tmp_path / name)
         return amagold.data.open(tmp_path / name)
@@ -139,7 +146,7 @@ def test_data_on_disk_grow(tmp_path):
     old, new = table(slice(0, OLD), "old.parquet"), table(slice(OLD, None), "new.parquet")
     run = amagold.sample(models.logistic(old, outcome="y", **PRIOR), 500, 200, progress=False)
     updated = amagold.update(run, new, 200, progress=False)
-    in_memory = amagold.update(first_run(), (X[OLD:], Y[OLD:]), 200, progress=False)
+    in_memory = amagold.update(in_memory_run, (X[OLD:], Y[OLD:]), 200, progress=False)
     np.testing.assert_allclose(
         updated.posterior["theta"], in_memory.posterior["theta"], rtol=1e-3, atol=1e-4
     )
