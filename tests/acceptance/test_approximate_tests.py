@@ -365,7 +365,7 @@ def moved(test, change=None, num_chains=20_000):
 @pytest.mark.parametrize(
     ("test", "most"),
     [
-        (acceptance.austerity(1e-3, 16, 0), 0.5),
+        pytest.param(acceptance.austerity(1e-3, 16, 0), 0.5, marks=pytest.mark.slow),
         pytest.param(acceptance.barker(0.1, 16, 0), 0.8, marks=pytest.mark.slow),
         pytest.param(acceptance.confidence(0.1, 16, 0), 1.0, marks=pytest.mark.slow),
         pytest.param(acceptance.austerity(0.05, 16, 2, CENTER), 0.12, marks=pytest.mark.slow),
