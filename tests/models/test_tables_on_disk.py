@@ -60,6 +60,17 @@ def test_draws_are_those_from_memory(family, place, tmp_path):
     xarray.testing.assert_identical(drawn(of_disk), drawn(of_memory))
 
 
+def test_much_data_are_searched_alike(tmp_path, monkeypatch):
+    """The mode from some of the rows, and bounds from the last pass."""
+    monkeypatch.setattr("amagold.mode._mode_search.MUCH_WORK", 1)
+    monkeypatch.setattr("amagold.mode._mode_search.FEW", 100)
+    monkeypatch.setattr("amagold.mode._mode_search.MORE", 300)
+    monkeypatch.setattr("amagold.data._in_memory.NUM_RUNS", 50)
+    y = OUTCOMES["logistic"]
+    of_disk = drawn(models.logistic(on_disk(tmp_path, FAR, y), outcome="outcome"))
+    xarray.testing.assert_identical(of_disk, drawn(models.logistic(FAR, y)))
+
+
 def test_a_folder_of_arrays_is_a_table_too(tmp_path):
     np.save(tmp_path / "X.npy", NEAR)
     np.save(tmp_path / "y.npy", OUTCOMES["logistic"])

@@ -40,7 +40,6 @@ from amagold.acceptance._remainders import differences_and_rounding
 from amagold.core import trees
 from amagold.core.shapes import (
     Flag,
-    Matrix,
     Position,
     RandomKey,
     Scalar,
@@ -74,7 +73,6 @@ class TunaTest(Acceptance):
     bounds: LinearBounds
     is_scalar: bool  # whether an example's predictor is one number, whose bounds are tighter
     reference: Reference
-    whitening: Matrix  # L^T
     largest: Scalar  # of the a_i
     table: ArrivalTable  # of c_i, and C
     spread: Scalar  # kappa = max(1, spread C M)
@@ -82,6 +80,13 @@ class TunaTest(Acceptance):
     # examples that a test of a posterior near its Laplace approximation looks at
     typical: Scalar
     most: Scalar  # arrivals above which all data are looked at instead
+
+    @property
+    def norm(self) -> Norm:
+        """In which the bounds are, and hence distances."""
+        bound = self.table.bound
+        assert isinstance(bound, TaylorBound)
+        return bound.norm
 
     def draw(self, key: RandomKey) -> Draws:
         return draw_test(key)
@@ -91,7 +96,7 @@ class TunaTest(Acceptance):
         energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(
             position
         )
-        return TunaMemory(position, self.whitening @ away, energy)
+        return TunaMemory(position, self.norm.whitening @ away, energy)
 
     def decide(
         self,
@@ -127,8 +132,8 @@ class TunaTest(Acceptance):
     def known_reference(self) -> Reference:
         return self.reference
 
-    def known_norm(self) -> Norm | None:
-        return self.table.bound.norm if isinstance(self.table.bound, TaylorBound) else None
+    def known_norm(self) -> Norm:
+        return self.norm
 
     def _magnitude(self, here: TunaMemory, there: TunaMemory) -> Scalar:
         distance, reach, other = (

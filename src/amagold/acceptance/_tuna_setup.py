@@ -18,7 +18,7 @@ from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
-from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
+from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.energy._wide_sums import add_each
 from amagold.mode._derivatives import KnownBounds, whole_hessian
 from amagold.mode._mode_search import bounds_about
@@ -81,7 +81,6 @@ class Tuna:
             bounds=bounds,
             is_scalar=bounds.is_scalar(reference.position, target.example),
             reference=reference,
-            whitening=bound.norm.whitening,
             largest=sums.largest_norm,
             table=arrival_table(sums, bound, target.num_examples),
             spread=jnp.float32(0.0),
@@ -175,11 +174,9 @@ def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Refe
 
 def _measured(target: Posterior, test: TunaTest) -> TunaTest:
     """The test with how many examples it should look at."""
-    norm = test.known_norm()
-    assert norm is not None
     # kappa = r2 C M / v, where r2 is the mean square of D_i / (c_i M): the noise of log a then
     # has variance v
-    found = _typical(target, test, norm.unwhitening)
+    found = _typical(target, test)
     share, needed = (np.asarray(part, np.float32) for part in found)
     spread = share / np.float32(test.noise)
     # kappa C M and the candidates that do not arrive, or all data
@@ -189,9 +186,7 @@ def _measured(target: Posterior, test: TunaTest) -> TunaTest:
 
 
 @jit(ONCE)
-def _typical(
-    target: Posterior, test: TunaTest, whitening: Matrix
-) -> tuple[Scalar, Float[Array, " pairs"]]:
+def _typical(target: Posterior, test: TunaTest) -> tuple[Scalar, Float[Array, " pairs"]]:
     """r2 = E[(D_i / (c_i M))^2] over examples drawn by their bounds and pairs of positions from the
     Laplace approximation, and the C M.
     """
@@ -203,7 +198,7 @@ def _typical(
         here = jax.random.normal(place_key, (size,))
         there = math.cos(1.5) * here + math.sin(1.5) * jax.random.normal(turn_key, (size,))
         position, proposed = (
-            trees.unflatten_like(trees.flatten(like) + whitening.T @ at, like)
+            trees.unflatten_like(trees.flatten(like) + test.norm.unwhitening.T @ at, like)
             for at in (here, there)
         )
         magnitude = test._magnitude(
@@ -219,7 +214,8 @@ def _typical(
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
         # candidates arrive with probability c_i / c_s
         arrive = jnp.where(weights > 0, own / jnp.where(weights > 0, weights, 1.0), 0.0)
-        share = jnp.sum(arrive * shares**2) / jnp.maximum(jnp.sum(arrive), 1.0)
+        smallest = jnp.finfo(arrive.dtype).tiny
+        share = jnp.sum(arrive * shares**2) / jnp.maximum(jnp.sum(arrive), smallest)
         return share, test.table.total * magnitude
 
     shares, needed = jax.lax.map(one, jax.random.split(jax.random.key(0), NUM_PAIRS))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from amagold.core.arviz import arviz_stats
 from amagold.report._picture_style import COLOURS, HAIRLINE, INK, QUIET, TRUTH_FILL, new_figure
@@ -86,6 +87,8 @@ def _step_size(axes: Axes, run: Any) -> None:
     # the first tries span orders of magnitude
     axes.set_yscale("log")
     if steps.max() < 30.0 * steps.min():  # too few powers of ten to read a scale by
+        # neighbours in this series are far enough apart for their labels
+        axes.yaxis.set_minor_locator(LogLocator(subs=(0.2, 0.3, 0.5, 0.7)))
         axes.yaxis.set_major_formatter("{x:.2g}")
         axes.yaxis.set_minor_formatter("{x:.2g}")
     axes.tick_params(axis="y", which="both", labelsize=8, labelcolor=QUIET)
