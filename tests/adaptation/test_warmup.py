@@ -170,7 +170,7 @@ def test_descent_reaches_the_mode_first():
 
 
 def test_nothing_compiles_again_while_the_step_size_moves():
-    from amagold.runner._block import _run_chunk
+    from amagold.runner._placed_chains import _run_chunk
 
     acceptance_after("double well", 0.01, 0.85)
     before = _run_chunk.compiled()._cache_size()

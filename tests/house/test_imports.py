@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 ROOMS = (
-    *("core", "data", "target", "energy", "mode", "batches", "gradients", "trajectory"),
+    *("core", "processes", "data", "target", "energy", "mode", "batches", "gradients", "trajectory"),
     *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "models"),
     *("datasets", "diagnose", "report", "sampling", "cli"),
 )

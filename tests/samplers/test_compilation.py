@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.runner._block import _run_chunk
+from amagold.runner._placed_chains import _run_chunk
 
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 START = {"num_warmup": 0, "num_chains": 2, "init": np.zeros(3, np.float32), "progress": False}

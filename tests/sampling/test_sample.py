@@ -439,7 +439,7 @@ def test_data_are_hashed_for_a_store_alone(tmp_path, monkeypatch):
 
 
 def test_a_second_call_compiles_nothing():
-    from amagold.runner._block import _run_chunk
+    from amagold.runner._placed_chains import _run_chunk
 
     with pytest.warns(amagold.SamplingWarning):
         amagold.sample(double_well_sampler(), 60, 20, 2, init=0.0, progress=False)

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
+import jax.numpy as jnp
+
 from amagold.core import trees
 from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
 from amagold.mode._reference import Reference
@@ -75,6 +77,24 @@ class Acceptance(Protocol):
         """In which its bounds are; a checkpoint keeps it."""
         return None
 
+    def bring(self, target: Target, draws: trees.PyTree) -> trees.PyTree:
+        """What of the data a test's own randomness says that it will read, with the rows."""
+        return ()
+
+    def decide_from(
+        self,
+        brought: trees.PyTree,
+        target: Target,
+        draws: trees.PyTree,
+        memory: trees.PyTree,
+        proposed: Position,
+        work: Scalar,
+    ) -> tuple[Decision, Flag]:
+        """`decide` without reading anything else than was brought, and whether that was enough."""
+        return self.decide(target, draws, memory, proposed, work), jnp.bool_(True)
+
+    # whether `decide_from` can decide, at least mostly
+    can_bring: ClassVar[bool] = False
     # whether every test looks at the same number of examples; if not, a decision says how many
     is_count_fixed: ClassVar[bool] = True
     # whether it rejects so often that a kept momentum would turn the chain around all the time

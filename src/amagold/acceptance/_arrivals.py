@@ -15,7 +15,7 @@ from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._full_test import HOPELESS
 from amagold.core.randomness import unit
 from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Rows, Scalar, Whole
-from amagold.data import Chunk
+from amagold.data import Chunk, while_any
 from amagold.energy._chunks import chunk_size_for
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
 from amagold.target import Posterior
@@ -45,6 +45,7 @@ class Arrivals(NamedTuple):
     waiting_times: Float32[Array, " arrivals"]
     words: UInt32[Array, "words arrivals"]  # random bits, from which the table names examples
     keeps: Float32[Array, " arrivals"]
+    rows: Rows | None = None  # of the candidates, where they were brought ahead
 
 
 class Looked(NamedTuple):
@@ -68,6 +69,9 @@ class Count(NamedTuple):
     num_blocks: Whole
 
 
+Look = Callable[[Count, Arrivals], Count]
+
+
 def draw_test(key: RandomKey) -> Draws:
     """The logarithm of the test's uniform number, and a key for the arrivals: how many are needed
     depends on the two positions.
@@ -76,28 +80,34 @@ def draw_test(key: RandomKey) -> Draws:
     return -jax.random.exponential(uniform_key), arrivals_key
 
 
+def arrivals_of(key: RandomKey, number: Whole, table: ArrivalTable, block_size: int) -> Arrivals:
+    """A block of them; one call of the generator for all its numbers."""
+    waiting_times, *words, keeps = jax.random.bits(
+        jax.random.fold_in(key, number), (2 + table.num_words, block_size), jnp.uint32
+    )
+    return Arrivals(-jnp.log1p(-unit(waiting_times)), jnp.stack(words), unit(keeps))
+
+
+def none_counted() -> Count:
+    return Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
+
+
 def count_arrivals(
+    target: Posterior,
     rate: Scalar,
     key: RandomKey,
     table: ArrivalTable,
     block_size: int,
-    look: Callable[[Count, Arrivals], Count],
+    look: Look,
 ) -> Count:
     """Look at the candidates before time `rate`, a block after the other, as many blocks as
     it takes.
     """
 
     def block(count: Count) -> Count:
-        # one call of the generator for all of them
-        waiting_times, *words, keeps = jax.random.bits(
-            jax.random.fold_in(key, count.num_blocks), (2 + table.num_words, block_size), jnp.uint32
-        )
-        return look(
-            count, Arrivals(-jnp.log1p(-unit(waiting_times)), jnp.stack(words), unit(keeps))
-        )
+        return look(count, arrivals_of(key, count.num_blocks, table, block_size))
 
-    begin = Count(jnp.float32(0.0), jnp.float32(0.0), jnp.int32(0), jnp.int32(-1), jnp.int32(0))
-    return jax.lax.while_loop(lambda count: count.time < rate, block, begin)
+    return while_any(target.examples, lambda count: count.time < rate, block, none_counted())
 
 
 def look_at(
@@ -109,7 +119,7 @@ def look_at(
     is_read = (times < rate) & (examples < table.num_rows)
     # the others are not looked at: one row, which is at hand, stands for them all
     examples = jnp.where(is_read, examples, 0)
-    rows = target.examples.rows(examples)
+    rows = target.examples.rows(examples) if arrivals.rows is None else arrivals.rows
     arrives, own = table.arriving(arrivals.words, weights, rows)
     return Looked(times[-1], is_read, is_read & arrives, examples, rows, own)
 
@@ -120,22 +130,25 @@ def conclude(
     here: Place,
     there: Place,
     work: Scalar,
-    scans: Flag,
+    scans: Flag | None,
     count: Count,
 ) -> Decision:
     """The decision from what is known and the arrivals' part of log a, or from all data where
-    `scans` says so.
+    `scans` says so; None never does.
     """
     # log a = rho + [log prior + known](theta*) - [log prior + known](theta) + the arrivals' part
-    few = work + here.energy - there.energy + count.log_ratio
-    log_ratio = jnp.where(scans, work + scan_all(target, here.position, there.position, scans), few)
+    log_ratio = work + here.energy - there.energy + count.log_ratio
+    num_examples = count.num_examples
+    if scans is not None:
+        of_all = work + scan_all(target, here.position, there.position, scans)
+        log_ratio = jnp.where(scans, of_all, log_ratio)
+        num_examples = jnp.where(scans, target.num_examples, num_examples)
     is_inside = target.is_inside(there.position)
     # an arrival may make the ratio zero, which is no accident
     is_divergent = is_inside & ~(
         (log_ratio > HOPELESS) | (jnp.isneginf(log_ratio) & jnp.isneginf(count.log_ratio))
     )
     is_accepted = is_inside & jnp.isfinite(log_ratio) & (log_uniform < log_ratio)
-    num_examples = jnp.where(scans, target.num_examples, count.num_examples)
     ratio = jnp.where(is_inside, log_ratio, -jnp.inf)
     return Decision(is_accepted, ratio, is_divergent, there, num_examples, count.broken_bound)
 

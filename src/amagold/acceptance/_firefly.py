@@ -40,23 +40,19 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._arrival_table import ArrivalTable
+from amagold.acceptance._arrival_test import ArrivalTest, Question
 from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
     Count,
-    Draws,
-    conclude,
-    count_arrivals,
-    draw_test,
     look_at,
 )
 from amagold.acceptance._firefly_bounds import gaps_of
 from amagold.core import trees
-from amagold.core.shapes import Matrix, Position, RandomKey, Scalar
+from amagold.core.shapes import Matrix, Position, Scalar
 from amagold.mode._reference import Reference
-from amagold.target import Posterior, Target, with_data
+from amagold.target import Posterior, Target
 from amagold.target._linear_bounds import LinearBounds
 
 
@@ -69,12 +65,11 @@ class FireflyMemory(NamedTuple):
 
 
 @trees.record(static=("block_size", "bounds"))
-class FireflyTest(Acceptance):
+class FireflyTest(ArrivalTest):
     """Exact, at a cost that does not grow with the data. `acceptance.firefly` makes it."""
 
+    name = "firefly"
     label = "exact"
-    uses_work = True
-    is_count_fixed = False  # how many examples a test looks at is in its decision
 
     block_size: int
     bounds: LinearBounds
@@ -85,28 +80,16 @@ class FireflyTest(Acceptance):
     table: ArrivalTable  # of c_i, and C
     most: Scalar  # expected arrivals above which all data are looked at instead
 
-    def draw(self, key: RandomKey) -> Draws:
-        return draw_test(key)
-
     def remember(self, target: Target, position: Position) -> FireflyMemory:
         away = self.surrogate.away(position)
         size = 0.5 * jnp.sum((self.whitening @ away) ** 2)
         return FireflyMemory(
             position,
             size,
-            self.surrogate.taylor_energy(away, 2) - _with_data(target).log_prior(position),
+            self.surrogate.taylor_energy(away, 2) - self.with_data(target).log_prior(position),
         )
 
-    def decide(
-        self,
-        target: Target,
-        draws: Draws,
-        memory: FireflyMemory,
-        proposed: Position,
-        work: Scalar,
-    ) -> Decision:
-        posterior = _with_data(target)
-        log_uniform, arrivals_key = draws
+    def question(self, target: Posterior, memory: FireflyMemory, proposed: Position) -> Question:
         there = self.remember(target, proposed)
         # the larger rate of the two is the same from both ends, so both ways choose the same test
         rate = self.table.total * self.table.excess  # of candidates, at M = 1
@@ -114,13 +97,9 @@ class FireflyTest(Acceptance):
         rate = jnp.where(scans, 0.0, rate * memory.size)  # C M(theta), and those that do not arrive
 
         def look(count: Count, arrivals: Arrivals) -> Count:
-            return self._look(posterior, memory, proposed, rate, count, arrivals)
+            return self._look(target, memory, proposed, rate, count, arrivals)
 
-        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
-        return conclude(posterior, log_uniform, memory, there, work, scans, count)
-
-    def num_examples(self, target: Target) -> int:
-        return self.block_size
+        return Question(there, rate, scans, look)
 
     def _look(
         self,
@@ -152,7 +131,3 @@ class FireflyTest(Acceptance):
             jnp.maximum(count.broken_bound, jnp.where(is_broken, found.examples, -1).max()),
             count.num_blocks + 1,
         )
-
-
-def _with_data(target: Target) -> Posterior:
-    return with_data(target, "acceptance.firefly", "use acceptance.full()")

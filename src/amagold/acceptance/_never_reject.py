@@ -16,6 +16,7 @@ class NeverReject(Acceptance):
 
     label = "biased"
     uses_work = False
+    can_bring = True  # it reads nothing
 
     def draw(self, key: RandomKey) -> tuple[()]:
         return ()

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -16,6 +15,7 @@ from amagold.acceptance._differences import Differences
 from amagold.acceptance._random_order import random_order
 from amagold.core import checks, trees
 from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Scalar, Whole
+from amagold.data import while_any
 from amagold.energy._wide_sums import Wide, add_to, zero
 from amagold.target import Posterior
 
@@ -127,7 +127,7 @@ def sample_until_settled(
         jnp.int32(0),
         jnp.bool_(False),
     )
-    return jax.lax.while_loop(goes_on, look, begin)
+    return while_any(target.examples, goes_on, look, begin)
 
 
 def _add(seen: Seen, found: PerRow, is_new: Bool[Array, " rows"]) -> Seen:

@@ -24,16 +24,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._arrival_table import ArrivalTable
+from amagold.acceptance._arrival_test import ArrivalTest, Question
 from amagold.acceptance._arrivals import (
     ROUNDING,
     Arrivals,
     Count,
-    Draws,
-    conclude,
-    count_arrivals,
-    draw_test,
     look_at,
 )
 from amagold.acceptance._remainders import differences_and_rounding
@@ -41,13 +37,12 @@ from amagold.core import trees
 from amagold.core.shapes import (
     Flag,
     Position,
-    RandomKey,
     Scalar,
     Vector,
 )
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm, TaylorBound
-from amagold.target import Posterior, Target, with_data
+from amagold.target import Posterior, Target
 from amagold.target._linear_bounds import LinearBounds
 
 
@@ -61,12 +56,11 @@ class TunaMemory(NamedTuple):
 
 
 @trees.record(static=("order", "block_size", "bounds", "is_scalar"))
-class TunaTest(Acceptance):
+class TunaTest(ArrivalTest):
     """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
 
+    name = "tuna"
     label = "exact"
-    uses_work = True
-    is_count_fixed = False  # how many examples a test looks at is in its decision
 
     order: int
     block_size: int
@@ -88,26 +82,14 @@ class TunaTest(Acceptance):
         assert isinstance(bound, TaylorBound)
         return bound.norm
 
-    def draw(self, key: RandomKey) -> Draws:
-        return draw_test(key)
-
     def remember(self, target: Target, position: Position) -> TunaMemory:
         away = self.reference.away(position)
-        energy = self.reference.taylor_energy(away, self.order) - _with_data(target).log_prior(
+        energy = self.reference.taylor_energy(away, self.order) - self.with_data(target).log_prior(
             position
         )
         return TunaMemory(position, self.norm.whitening @ away, energy)
 
-    def decide(
-        self,
-        target: Target,
-        draws: Draws,
-        memory: TunaMemory,
-        proposed: Position,
-        work: Scalar,
-    ) -> Decision:
-        posterior = _with_data(target)
-        log_uniform, arrivals_key = draws
+    def question(self, target: Posterior, memory: TunaMemory, proposed: Position) -> Question:
         there = self.remember(target, proposed)
         size = self._magnitude(memory, there)
         needed = self.table.total * size  # C M
@@ -120,14 +102,10 @@ class TunaTest(Acceptance):
 
         def look(count: Count, arrivals: Arrivals) -> Count:
             return self._look(
-                posterior, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals
+                target, memory.position, proposed, size, kappa, rate, is_rare, count, arrivals
             )
 
-        count = count_arrivals(rate, arrivals_key, self.table, self.block_size, look)
-        return conclude(posterior, log_uniform, memory, there, work, scans, count)
-
-    def num_examples(self, target: Target) -> int:
-        return self.block_size
+        return Question(there, rate, scans, look)
 
     def known_reference(self) -> Reference:
         return self.reference
@@ -182,7 +160,3 @@ class TunaTest(Acceptance):
             jnp.maximum(count.broken_bound, broken),
             count.num_blocks + 1,
         )
-
-
-def _with_data(target: Target) -> Posterior:
-    return with_data(target, "acceptance.tuna", "use acceptance.full()")

@@ -19,11 +19,10 @@ from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Position, RandomKey, Scalar
-from amagold.energy._wide_sums import add_each
 from amagold.mode._derivatives import KnownBounds, whole_hessian
 from amagold.mode._mode_search import bounds_about
 from amagold.mode._reference import Reference, reference_of
-from amagold.mode._row_bounds import BoundSums, Norm, TaylorBound, bound_sums
+from amagold.mode._row_bounds import Norm, TaylorBound, bound_sums
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
@@ -156,11 +155,7 @@ def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Refe
     bound, before = test.table.bound, test.table.num_rows
     known = sums_of(test.table, target.num_examples)
     added = bound_sums(new, reference.position, bound, before)
-    sums = BoundSums(
-        jnp.maximum(known.of_slots, added.of_slots),
-        add_each(known.total, added.total.high),
-        jnp.maximum(test.largest, added.largest_norm),
-    )
+    sums = known._replace(largest_norm=test.largest).plus(added)
     was_usual = float(test.most) == float(np.float32(before))
     grown = dataclasses.replace(
         test,

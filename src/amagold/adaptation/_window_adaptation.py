@@ -17,9 +17,10 @@ from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_sc
 from amagold.batches._batch_plans import Iid
 from amagold.core import trees
 from amagold.gradients import Minibatch
-from amagold.runner._block import Hook, place
+from amagold.runner._block import Hook
 from amagold.runner._broken_bounds import check_bounds
 from amagold.runner._layout import most_transitions, plan_layout
+from amagold.runner._placed_chains import place
 from amagold.samplers import Info, Sampler, State
 
 # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is

@@ -76,6 +76,28 @@ COMMANDS = (
         ),
     ),
     Command(
+        "launch",
+        "Run a script in several processes of this machine, which sample together.",
+        "amagold.cli._launch_command",
+        (
+            Option(
+                ("-n",),
+                {
+                    "dest": "number",
+                    "type": int,
+                    "default": 2,
+                    "metavar": "NUMBER",
+                    "help": "of processes (default: 2)",
+                },
+            ),
+            Option(("script",), {"metavar": "SCRIPT", "help": "a Python file"}),
+            Option(
+                ("arguments",),
+                {"nargs": "...", "metavar": "ARGUMENT", "help": "what the script is given"},
+            ),
+        ),
+    ),
+    Command(
         "report",
         "Print what a stored run found and how it went.",
         "amagold.cli._report_command",

@@ -11,8 +11,11 @@ from amagold.data._joined import Joined
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._no_data import NoData
 from amagold.data._open_data import open
+from amagold.data._parts import part
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
+from amagold.data._split_over import split_over
+from amagold.data._spread import Spread, on_mesh, spread_in, spread_over, while_any
 from amagold.data._viewed import Viewed
 
 __all__ = [
@@ -22,8 +25,15 @@ __all__ = [
     "Joined",
     "MemoryMapped",
     "NoData",
+    "Spread",
     "Viewed",
     "checked_data",
+    "on_mesh",
     "open",
+    "part",
     "prepare",
+    "split_over",
+    "spread_in",
+    "spread_over",
+    "while_any",
 ]

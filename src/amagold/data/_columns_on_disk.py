@@ -7,6 +7,7 @@ import jax
 from amagold.data._fields import ALONE, ColumnMoments, RowView
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._protocol import Data
+from amagold.data._spread import Spread
 from amagold.data._viewed import Viewed
 
 
@@ -25,13 +26,13 @@ def columns_on_disk(data: Data) -> dict[str, ColumnOnDisk] | None:
     """
     view = data.view if isinstance(data, Viewed) else None
     stored = data.data if isinstance(data, Viewed) else data
-    if not isinstance(stored, MemoryMapped) or stored.moments is None:
+    if not isinstance(stored, (MemoryMapped, Spread)) or stored.moments is None:
         return None
     if isinstance(view, RowView):
         shapes = {field.name: field.shape for field in view.fields}
         shown = list(shapes) if view.columns is None else list(view.columns)
         coded = view.coded
-    elif view is None and isinstance(stored.arrays, dict):
+    elif view is None and isinstance(stored.example, dict):
         shapes = {name: leaf.shape for name, leaf in stored.example.items()}
         shown, coded = list(shapes), ()
     else:

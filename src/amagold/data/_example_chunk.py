@@ -26,3 +26,11 @@ class Chunk(NamedTuple):
         if self.is_new is None:
             return values
         return jax.lax.dynamic_update_slice_in_dim(found, values, self.start, 0)
+
+    def moved(self, by: Any, counts: Any) -> "Chunk":
+        """The chunk among more examples, of which it is no longer the whole; of its rows only those
+        count that `counts` says.
+        """
+        length = jax.tree.leaves(self.rows)[0].shape[0]
+        is_new = jnp.ones(length, bool) if self.is_new is None else self.is_new
+        return self._replace(start=self.start + by, is_new=is_new & counts)

@@ -111,17 +111,33 @@ class ColumnMoments(NamedTuple):
         away -= shifted[:, None]
         mean = first[:, 0] + shifted
         squares = np.einsum("ij,ij->i", away, away)
-        num_rows, shift = self.num_rows + added, mean - self.mean
+        return self.with_others(ColumnMoments(added, mean, squares, lowest, highest, is_whole))
+
+    def with_others(self, others: "ColumnMoments") -> "ColumnMoments":
+        """With those of further rows."""
+        num_rows, shift = self.num_rows + others.num_rows, others.mean - self.mean
         # S = S_a + S_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)^2
-        joined = self.squares + squares + self.num_rows * added / num_rows * shift**2
+        share = self.num_rows * others.num_rows / num_rows
         return ColumnMoments(
             num_rows,
-            self.mean + shift * added / num_rows,
-            joined,
-            np.minimum(self.lowest, lowest),
-            np.maximum(self.highest, highest),
-            is_whole,
+            self.mean + shift * others.num_rows / num_rows,
+            self.squares + others.squares + share * shift**2,
+            np.minimum(self.lowest, others.lowest),
+            np.maximum(self.highest, others.highest),
+            self.is_whole * others.is_whole,
         )
+
+    def as_bytes(self) -> bytes:
+        """Of all but the number of rows."""
+        return np.asarray(self[1:], np.float64).tobytes()
+
+    @classmethod
+    def from_bytes(cls, num_rows: int, known: bytes) -> "ColumnMoments | None":
+        """None where nothing is known."""
+        if not known:
+            return None
+        numbers = np.frombuffer(known, np.float64)
+        return cls(num_rows, *numbers.reshape(len(cls._fields) - 1, -1))
 
     def as_json(self) -> dict[str, Any]:
         return {

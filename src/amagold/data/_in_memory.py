@@ -79,15 +79,8 @@ class InMemory:
         return jax.lax.while_loop(goes_on, body, (jnp.int32(0), carry))[1]
 
     def some(self, count: int) -> "InMemory":
-        # in runs of neighbours, because a page on disk is brought whole; sorted data have them all
-        # over
-        num_runs = min(NUM_RUNS, count)
-        length = count // num_runs
-        if length * num_runs >= self.num_examples:
-            return InMemory(self.arrays)
-        starts = np.linspace(0, self.num_examples - length, num_runs).astype(np.int32)
-        numbers = (starts[:, None] + np.arange(length, dtype=np.int32)).ravel()
-        return InMemory(InMemory(self.arrays).rows(numbers))
+        numbers = numbers_of_some(self.num_examples, count)
+        return InMemory(self.arrays if numbers is None else InMemory(self.arrays).rows(numbers))
 
     def fingerprint(self) -> str:
         seal = hashlib.sha256()
@@ -107,3 +100,14 @@ class InMemory:
             lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, length), self.arrays
         )
         return Chunk(rows, start, start + jnp.arange(length) >= first)
+
+
+def numbers_of_some(num_examples: int, count: int) -> np.ndarray | None:
+    """Of up to `count` examples that may stand for all; None where these are all."""
+    # in runs of neighbours, because a page on disk is brought whole; sorted data have them all over
+    num_runs = min(NUM_RUNS, count)
+    length = count // num_runs
+    if length * num_runs >= num_examples:
+        return None
+    starts = np.linspace(0, num_examples - length, num_runs).astype(np.int32)
+    return (starts[:, None] + np.arange(length, dtype=np.int32)).ravel()

@@ -52,7 +52,7 @@ class Joined:
     def fold(self, visit: Callable[[Carry, Chunk], Carry], carry: Carry, chunk_size: int) -> Carry:
         for place, before in self._places():
             carry = place.fold(
-                lambda carry, chunk, before=before: visit(carry, _moved(chunk, before)),
+                lambda carry, chunk, before=before: visit(carry, chunk.moved(before, True)),
                 carry,
                 chunk_size,
             )
@@ -69,7 +69,9 @@ class Joined:
         for place, before in self._places():
             carry = place.scan_if(
                 flag,
-                lambda carry, chunk, held, before=before: visit(carry, _moved(chunk, before), held),
+                lambda carry, chunk, held, before=before: visit(
+                    carry, chunk.moved(before, True), held
+                ),
                 carry,
                 held,
                 chunk_size,
@@ -93,11 +95,3 @@ class Joined:
 
     def _places(self) -> tuple[tuple[Data, int], tuple[Data, int]]:
         return (self.first, 0), (self.second, self.first.num_examples)
-
-
-def _moved(chunk: Chunk, before: int) -> Chunk:
-    """The chunk among all examples, of which it is no longer the whole."""
-    is_new = chunk.is_new
-    if is_new is None:
-        is_new = jnp.ones(jax.tree.leaves(chunk.rows)[0].shape[0], bool)
-    return chunk._replace(start=chunk.start + before, is_new=is_new)

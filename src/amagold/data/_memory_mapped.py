@@ -30,12 +30,7 @@ class MemoryMapped(InMemory):
     @property
     def moments(self) -> ColumnMoments | None:
         """Of every word, arrays of several names in the order of these."""
-        numbers = np.frombuffer(np.asarray(self.summary).tobytes(), np.float64)
-        if not len(numbers):
-            return None
-        return ColumnMoments(
-            self.num_examples, *numbers.reshape(len(ColumnMoments._fields) - 1, -1)
-        )
+        return ColumnMoments.from_bytes(self.num_examples, np.asarray(self.summary).tobytes())
 
     def rows(self, numbers: ArrayLike) -> trees.PyTree:
         return InMemory(self.scattered).rows(numbers)
@@ -51,8 +46,7 @@ def mapped(
     files by `map_file(..., scattered=True)`.
     """
     digest = np.frombuffer(hashlib.sha256(seal.encode()).digest(), np.uint8)
-    known = () if moments is None else moments[1:]
-    summary = np.frombuffer(np.asarray(known, np.float64).tobytes(), np.uint8)
+    summary = np.frombuffer(b"" if moments is None else moments.as_bytes(), np.uint8)
     # `device_put` takes aligned memory as it is, where `jnp.asarray` would copy
     return MemoryMapped(*jax.tree.map(jax.device_put, (arrays, scattered, digest, summary)))
 

@@ -1,10 +1,12 @@
 """Open data on disk: as large as the disk, at the price of the rows that are read."""
 
+import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from amagold.core import checks
@@ -13,21 +15,24 @@ from amagold.core.files import as_path
 from amagold.core.progress import show_steps
 from amagold.data._fields import ColumnMoments, RowView
 from amagold.data._find_source import is_zarr
+from amagold.data._looked_through import Facts, look_through
 from amagold.data._memory_mapped import MemoryMapped, map_file, mapped
+from amagold.data._parts import parts_as_one
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._row_store import (
-    BLOCK_BYTES,
     ROWS,
     checksum,
     is_row_store,
     open_rows,
     read_manifest,
 )
+from amagold.data._split_over import edge
+from amagold.data._spread import Spread
 from amagold.data._viewed import Viewed
+from amagold.processes import share, watched
 
 BESIDE = ".rows"  # the ending of a row store beside its source
-ALIGNED = 16  # rows, at whose multiples a part begins, so that JAX can take its memory as it is
 
 
 def open(
@@ -48,11 +53,17 @@ def open(
       path: a row store (`amagold.data.prepare`), an `.npy` file or a folder of them, a Parquet or
         Arrow file, a folder or a list of them, or a Zarr array or group.
       columns: which columns or arrays to take; None takes all.
-      part: (i, n) opens the i-th of n parts of the rows, counted from 0, for one of n processes.
+      part: (i, n) opens the i-th of n parts of the rows, counted from 0, for the i-th of n
+        processes of JAX, whose parts are then one; in one process alone it is that part.
       cache: the folder that a converted copy is kept in; None keeps it beside its source.
       progress: whether to show a bar for work that takes long; None shows it on a terminal.
     """
     use_all_cores()  # before the first array is made, because JAX fixes its devices then
+    with watched():
+        return _open(path, columns, part, cache, progress)
+
+
+def _open(path: Any, columns: Any, part: Any, cache: Any, progress: bool | None) -> Data:
     if isinstance(path, (list, tuple)):
         return _converted(path, columns, part, cache, progress)
     place = as_path("path", path, "a file or a folder")
@@ -91,7 +102,9 @@ def _converted(source: Any, columns: Any, part: Any, cache: Any, progress: bool 
     else:
         place = hashlib.sha256(str(first.absolute()).encode()).hexdigest()[:8]
         folder = as_path("cache", cache, "a folder") / f"{first.name}-{place}{mark}{BESIDE}"
-    prepare(source, folder, columns=columns, progress=progress)
+    if jax.process_index() == 0:
+        prepare(source, folder, columns=columns, progress=progress)
+    share("converted")
     return _open_store(folder, None, part, progress)
 
 
@@ -108,11 +121,13 @@ def _open_store(
         )
     with show_steps(f"verifying {folder.name}", shown=progress) as report:
         words = open_rows(folder, manifest, report)
-    stored = mapped(
-        _part(words, part),
-        _part(map_file(folder / ROWS, scattered=True), part),
-        _seal(manifest.seal, part),
-        manifest.moments if part is None else None,
+    first, last = _range(len(words), part)
+    stored = _as_data(
+        words[first:last],
+        map_file(folder / ROWS, scattered=True)[first:last],
+        manifest.seal,
+        manifest.moments,
+        part,
     )
     # without the levels: a view is looked up with every program, and their names do not matter
     coded = tuple(field.name for field in manifest.fields if field.levels is not None)
@@ -120,7 +135,21 @@ def _open_store(
     return Viewed(stored, RowView(fields, None if columns is None else tuple(columns), coded))
 
 
-def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None) -> MemoryMapped:
+def _as_data(
+    rows: Any, scattered: Any, seal: str, moments: ColumnMoments | None, part: Any
+) -> MemoryMapped | Spread:
+    """Mapped rows, of which the seal and the moments are of all parts."""
+    if part is None:
+        return mapped(rows, scattered, seal, moments)
+    if jax.process_count() == 1:
+        return mapped(rows, scattered, f"{seal}:part {part[0]} of {part[1]}", None)
+    own = mapped(rows, scattered, seal, None)
+    return parts_as_one(own, own.fingerprint(), moments, is_of_all=True)
+
+
+def _open_arrays(
+    files: dict[str | None, Path], part: Any, progress: bool | None
+) -> MemoryMapped | Spread:
     """Files of NumPy as they are; one pass sees that all numbers are finite, and seals them."""
     arrays, sums = {}, []
     for name, file in files.items():
@@ -145,44 +174,51 @@ def _open_arrays(files: dict[str | None, Path], part: Any, progress: bool | None
             f"path must hold arrays with one common number of rows, at least one, got {lengths}"
         )
     # in the order that JAX gives a dictionary's arrays
-    rows = {name: _part(arrays[name], part) for name in sorted(arrays, key=str)}
-    found = {name: ColumnMoments.nothing(array[0].size) for name, array in rows.items()}
+    files = {name: files[name] for name in sorted(files, key=str)}
+    arrays = {name: arrays[name] for name in files}
+    num_rows = min(lengths.values())
+    first, last = _range(num_rows, part)
+    facts: dict[str | None, Facts] = {}
     with show_steps("checking the data", shown=progress) as report:
-        total = sum(array.nbytes for array in rows.values())
-        done = 0
-        for name, array in rows.items():
-            step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
-            for start in range(0, len(array), step):
-                block = np.ascontiguousarray(array[start : start + step])
-                if block.dtype.kind == "f" and not np.isfinite(block).all():
-                    bad = start + int(np.argwhere(~np.isfinite(block))[0][0])
-                    raise ValueError(
-                        f"path must hold finite numbers, but {str(files[name])!r} has others from "
-                        f"row {bad:,} on; drop or impute those rows first"
-                    )
-                sums.append(checksum(block))
-                found[name] = found[name].with_block(block.reshape(len(block), -1))
-                done += block.nbytes
-                report(done, total)
-    form = [(str(name), str(array.dtype), array.shape) for name, array in rows.items()]
+        total, done = sum(array[first:last].nbytes for array in arrays.values()), 0
+
+        def count(num_bytes: int) -> None:
+            nonlocal done
+            done += num_bytes
+            report(min(done, total), total)
+
+        for name, array in arrays.items():
+            facts[name], bad = look_through(array, first, last, count)
+            if bad is not None:
+                raise ValueError(
+                    f"path must hold finite numbers, but {str(files[name])!r} has others from "
+                    f"row {bad:,} on; drop or impute those rows first"
+                )
+    if part is not None:
+        every = share([list(facts[name]) for name in arrays])
+        for place, name in enumerate(arrays):
+            theirs = (Facts(*each[place]) for each in every)
+            facts[name] = functools.reduce(Facts.followed_by, theirs)
+    form = [(str(name), str(array.dtype), array.shape) for name, array in arrays.items()]
+    sums = [number for each in facts.values() for number in each.checksums]
     seal = f"crc32c:{checksum(np.asarray(sums, np.uint32)):08x}:{form}"
-    of_all = [
-        np.concatenate(each) for each in zip(*(one[1:] for one in found.values()), strict=True)
-    ]
-    moments = ColumnMoments(min(lengths.values()), *of_all)
-    again = {name: _part(map_file(files[name], scattered=True), part) for name in rows}
-    return mapped(
+    known = [facts[name].joined_moments(array[0].size) for name, array in arrays.items()]
+    of_all = [np.concatenate(each) for each in zip(*(one[1:] for one in known), strict=True)]
+    again = {name: map_file(files[name], scattered=True)[first:last] for name in arrays}
+    rows = {name: array[first:last] for name, array in arrays.items()}
+    return _as_data(
         rows.get(None, rows),
         again.get(None, again),
-        _seal(seal, part),
-        moments if part is None else None,
+        seal,
+        ColumnMoments(num_rows, *of_all),
+        part,
     )
 
 
-def _part(rows: np.ndarray, part: Any) -> np.ndarray:
-    """The rows of one of several parts."""
+def _range(num_rows: int, part: Any) -> tuple[int, int]:
+    """The first row of a part, and where it ends."""
     if part is None:
-        return rows
+        return 0, num_rows
     if not (isinstance(part, tuple) and len(part) == 2):
         raise ValueError(f"part must be a pair (i, n), got {part!r}")
     number, count = part
@@ -190,20 +226,16 @@ def _part(rows: np.ndarray, part: Any) -> np.ndarray:
     checks.whole_number("part[0]", number, at_least=0, remedy="give (i, n) with 0 <= i < n")
     if number >= count:
         raise ValueError(f"part must be (i, n) with 0 <= i < n, got {part!r}")
-    edges = [_edge(len(rows), place, count) for place in (number, number + 1)]
-    if edges[0] == edges[1]:
+    here = (jax.process_index(), jax.process_count())
+    if jax.process_count() > 1 and part != here:
         raise ValueError(
-            f"part must hold at least one row, but part {number} of {count} of {len(rows)} rows "
+            f"part must be (jax.process_index(), jax.process_count()), which is {here} here, got "
+            f"{part!r}; one process has one part"
+        )
+    first, last = (edge(num_rows, place, count) for place in (number, number + 1))
+    if first == last:
+        raise ValueError(
+            f"part must hold at least one row, but part {number} of {count} of {num_rows} rows "
             "has none; use fewer parts"
         )
-    return rows[edges[0] : edges[1]]
-
-
-def _edge(num_rows: int, place: int, count: int) -> int:
-    if place == count:
-        return num_rows
-    return num_rows * place // count // ALIGNED * ALIGNED
-
-
-def _seal(seal: str, part: Any) -> str:
-    return seal if part is None else f"{seal}:part {part[0]} of {part[1]}"
+    return first, last

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from amagold.core.shapes import PerExample, Position, Scalar
-from amagold.data import Chunk
+from amagold.data import Chunk, spread_in
 from amagold.energy import _chunks as chunks
 from amagold.energy._float64 import in_double, wide_log_likelihoods, widen
 from amagold.energy._wide_sums import Wide, add_to, precise_sum, subtract, zero
@@ -48,7 +48,9 @@ def remember(
     if not isinstance(target, Posterior):
         return DensityMemory(jnp.asarray(target.log_prior(position)))
     if keep == "auto":
-        keep = "examples" if 4 * target.num_examples <= EXAMPLE_MEMORY_BYTES else "total"
+        is_little = 4 * target.num_examples <= EXAMPLE_MEMORY_BYTES
+        # of data that are split over devices a value per example would have to travel
+        keep = "examples" if is_little and spread_in(target) is None else "total"
     if keep == "examples":
         return ExampleMemory(
             target.log_prior(position), chunks.log_likelihoods(target, position, chunk_size)

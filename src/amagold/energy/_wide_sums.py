@@ -20,6 +20,10 @@ class Wide(NamedTuple):
     high: Float32[Array, "*shape"]
     low: Float32[Array, "*shape"]
 
+    def plus(self, other: "Wide") -> "Wide":
+        with jax.enable_x64(True):
+            return add_each(self, other.high.astype(jnp.float64) + other.low.astype(jnp.float64))
+
 
 # terms, whose float32 sum is right to 1e-5 when they are differences of log likelihoods
 FEW = 4_096

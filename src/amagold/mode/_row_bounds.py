@@ -40,6 +40,13 @@ class BoundSums(NamedTuple):
     total: Wide  # of all c_i
     largest_norm: Scalar  # of all a_i
 
+    def plus(self, other: "BoundSums") -> "BoundSums":
+        return BoundSums(
+            jnp.maximum(self.of_slots, other.of_slots),
+            self.total.plus(other.total),
+            jnp.maximum(self.largest_norm, other.largest_norm),
+        )
+
 
 class Norm(NamedTuple):
     """In which distances are measured: |v|^2 = v . L L^T v, with L L^T the Hessian, or nearly."""

@@ -8,13 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.sharding import Mesh, PartitionSpec as Spec
 
 from amagold.core import trees
-from amagold.core.compiling import OFTEN, jit
 from amagold.runner._layout import Layout
-from amagold.runner._placement import chain_mesh, spread
 from amagold.samplers import Info, Randomness, Sampler, State
 
 Carry = TypeVar("Carry")
@@ -62,71 +58,7 @@ class Advanced(NamedTuple):
     notes: Any  # of the hook, one for each kept draw
 
 
-class PlacedChains(NamedTuple):
-    """Chains of one sampler on their devices."""
-
-    sampler: Sampler
-    key: jax.Array
-    numbers: jax.Array
-    mesh: Mesh | None
-
-    @property
-    def num_devices(self) -> int:
-        return 1 if self.mesh is None else self.mesh.size
-
-    def advance(
-        self, states: State, first: int, count: int, layout: Layout, hook: Hook | None = None
-    ) -> Advanced:
-        """`count` draws further, from transition number `first` of the whole run."""
-        _, following = spread(self.mesh, (), Hook() if hook is None else hook)
-        return _run_chunk(
-            self.sampler,
-            self.key,
-            self.numbers,
-            (states, following),
-            np.uint32(first),
-            np.uint32(count),
-            layout,
-            self.mesh,
-        )
-
-
-def place(sampler: Sampler, key: jax.Array, states: State) -> tuple[PlacedChains, State]:
-    """Chains and their states, spread over the devices. Each chain and each transition derive
-    their own key from the one given.
-    """
-    num_chains = jax.tree.leaves(states.position)[0].shape[0]
-    mesh = chain_mesh(num_chains)
-    numbers = np.arange(num_chains, dtype=np.uint32)
-    (numbers, states), (sampler, key) = spread(mesh, (numbers, states), (sampler, key))
-    return PlacedChains(sampler, key, numbers, mesh), states
-
-
-@jit(OFTEN, "layout", "mesh")
-def _run_chunk(
-    sampler: Sampler,
-    key: jax.Array,
-    chains: jax.Array,
-    carry: tuple[State, Hook],
-    first: Any,
-    count: Any,
-    layout: Layout,
-    mesh: Mesh | None,
-) -> Advanced:
-    if mesh is None:
-        return _chunk(sampler, key, chains, carry, first, count, layout, None)
-    chain, shared, by_draw = Spec("chain"), Spec(), Spec(None, "chain")
-    split = jax.shard_map(
-        partial(_chunk, layout=layout, axis_name="chain"),
-        mesh=mesh,
-        in_specs=(shared, shared, chain, (chain, shared), shared, shared),
-        out_specs=Advanced(chain, by_draw, shared, shared),  # type: ignore[arg-type]
-        check_vma=False,
-    )
-    return split(sampler, key, chains, carry, first, count)
-
-
-def _chunk(
+def chunk(
     sampler: Sampler,
     key: jax.Array,
     chains: jax.Array,
@@ -181,7 +113,7 @@ def _block(
     one = jax.tree.map(lambda leaf: leaf[0], states.position)
     keys = transition_keys(chain_keys, first, layout.num_kept * layout.thin)
     if alone:
-        states, keys = _without_chains(states), keys[:, 0]
+        states, keys = without_chains(states), keys[:, 0]
 
     def draw(keys: jax.Array) -> Randomness:
         draw_one = partial(sampler.draw, position=one, late=layout.late)
@@ -196,7 +128,7 @@ def _block(
         # processor's cache before they are used
         advance = now.advance if alone else jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))
         states, info = advance(states, drawn)
-        seen, told = (_with_chains(states), _with_chains(info)) if alone else (states, info)
+        seen, told = (with_chains(states), with_chains(info)) if alone else (states, info)
         hook, note = hook.after(sampler, seen, told, axis_name)
         return (states, hook), (info, note)
 
@@ -204,15 +136,9 @@ def _block(
         carry: tuple[State, Hook], info: Info, note: Any
     ) -> tuple[tuple[State, Hook], tuple[Kept, Any]]:
         states, _ = carry
-        energy = sampler.acceptance.energy
-        if not alone:
-            # the number of chains is given, because a test may remember nothing that would show it
-            energy = jax.vmap(energy, axis_size=chain_keys.shape[0])
+        energy = energies(sampler, states, chain_keys.shape[0]) if layout.energy else ()
         position = states.position if layout.position else ()
-        return carry, (
-            Kept(position, info, energy(states.memory) if layout.energy else ()),
-            note,
-        )
+        return carry, (Kept(position, info, energy), note)
 
     def keep_one(carry: tuple[State, Hook], drawn: Randomness) -> Any:
         carry, (info, note) = transition(carry, drawn)
@@ -231,15 +157,23 @@ def _block(
         keep_one if layout.thin == 1 else keep_last, (states, hook), drawn, count, layout.num_kept
     )
     if alone:
-        states, kept = _with_chains(states), jax.tree.map(lambda leaf: leaf[:, None], kept)
+        states, kept = with_chains(states), jax.tree.map(lambda leaf: leaf[:, None], kept)
     return (states, hook), (kept, notes)
 
 
-def _with_chains(one: Any) -> Any:
+def energies(sampler: Sampler, states: State, num_chains: int) -> Any:
+    """U of each chain, where the test knows it; a lone one's without a chain axis."""
+    if num_chains == 1:
+        return sampler.acceptance.energy(states.memory)
+    # the number of chains is given, because a test may remember nothing that would show it
+    return jax.vmap(sampler.acceptance.energy, axis_size=num_chains)(states.memory)
+
+
+def with_chains(one: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], one)
 
 
-def _without_chains(stacked: Any) -> Any:
+def without_chains(stacked: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[0], stacked)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 
-from amagold.runner._block import Kept, place
+from amagold.runner._block import Kept
 from amagold.runner._layout import KEPT_BYTES, Layout, plan_layout
+from amagold.runner._placed_chains import place
 from amagold.samplers import Sampler, State
 
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.acceptance import Acceptance, UnboundTest, full
+from amagold.acceptance._acceptance_test import Decision
 from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
 from amagold.gradients import GradientEstimator, full as full_gradient
@@ -161,6 +162,12 @@ class Sampler:
             return self.gradient.arrange(randomness.batches, _checked(self, batches))
         return self.gradient.gather(self.target, randomness.batches)
 
+    @property
+    def can_go_ahead(self) -> bool:
+        """Whether all rows that transitions mostly need are known from their randomness alone."""
+        reads_batches = self.gradient.batching() is not None and not self.gradient.is_external
+        return reads_batches and self.acceptance.can_bring
+
     def num_gradients(self, position: trees.PyTree) -> int:
         """How many gradients one transition evaluates. Nothing is computed, and the target is not
         asked.
@@ -214,14 +221,35 @@ class Sampler:
         """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows
         from the target's data.
         """
-        origin = Phase(
-            state.position, randomness.momentum if self.resample_momentum else state.momentum
-        )
+        origin = self._origin(state, randomness)
         end, work, calls = self._run(origin, randomness, rows)
         decision = self.acceptance.decide(
             self.target, randomness.test, state.memory, end.position, work
         )
+        return self._moved(state, origin, end, calls, decision)
 
+    def advance_from(
+        self, state: State, randomness: Randomness, rows: Any, brought: Any
+    ) -> tuple[State, Info, jax.Array]:
+        """The transition from rows that were brought ahead, for the gradients and for the test, and
+        whether they were enough; if not, it has to be made by `advance`.
+        """
+        origin = self._origin(state, randomness)
+        end, work, calls = self._run(origin, randomness, rows)
+        decision, is_decided = self.acceptance.decide_from(
+            brought, self.target, randomness.test, state.memory, end.position, work
+        )
+        return *self._moved(state, origin, end, calls, decision), is_decided
+
+    def _origin(self, state: State, randomness: Randomness) -> Phase:
+        return Phase(
+            state.position, randomness.momentum if self.resample_momentum else state.momentum
+        )
+
+    def _moved(
+        self, state: State, origin: Phase, end: Phase, calls: int, decision: Decision
+    ) -> tuple[State, Info]:
+        """The next state and the diagnostics, from the decision."""
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
         turned = self.proposal.reverse(origin)
         accepted = State(

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from amagold.processes import share
 from amagold.store._checkpoint import Checkpoint, CheckpointFolder
 from amagold.store._lock import Lock
 from amagold.store._names import Variable, dimensions
@@ -99,6 +100,28 @@ class MemoryRecorder:
         return found
 
 
+class FollowingRecorder:
+    """Of a process that the first one writes for: it makes the same checkpoints, because these need
+    all processes, and keeps nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, columns: Columns) -> None:
+        pass
+
+    def save(self, make_checkpoint: Callable[[], Checkpoint], *, at_once: bool = False) -> None:
+        if share(None)[0]:
+            make_checkpoint()
+
+    def note(self, **attributes: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class StoreRecorder:
     """Streams to a Zarr store: a buffer, then draws, then the commit, then the checkpoint, in this
     order.
@@ -133,13 +156,17 @@ class StoreRecorder:
     def save(self, make_checkpoint: Callable[[], Checkpoint], *, at_once: bool = False) -> None:
         waited = time.monotonic() - self._saved
         is_due = waited >= max(LONGEST_WAIT, self._checkpoint_seconds / CHECKPOINT_SHARE)
-        if not (at_once or is_due or self._bytes >= BUFFER_BYTES):
+        writes = at_once or is_due or self._bytes >= BUFFER_BYTES
+        checks = writes and (at_once or waited >= self._checkpoint_seconds / CHECKPOINT_SHARE)
+        share(checks)  # with the processes that this one writes for
+        began = time.monotonic()
+        checkpoint = make_checkpoint() if checks else None
+        if not writes:
             return
         try:
             self._write()
-            if at_once or waited >= self._checkpoint_seconds / CHECKPOINT_SHARE:
-                began = time.monotonic()
-                self.checkpoints.save(make_checkpoint())
+            if checkpoint is not None:
+                self.checkpoints.save(checkpoint)
                 self._saved = time.monotonic()
                 self._checkpoint_seconds = self._saved - began
         except OSError as reason:

@@ -11,6 +11,7 @@ from amagold.adaptation._window_adaptation import Progress, begin
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
 from amagold.planning._at_mode import AtMode
+from amagold.processes import share, watched
 from amagold.samplers import Sampler, State
 from amagold.sampling import _engine as engine
 from amagold.sampling._advice import warn
@@ -24,10 +25,11 @@ from amagold.sampling._likeness import unlike_parts
 from amagold.sampling._load import load
 from amagold.sampling._prepare import Prepared, rules_of, target_of
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
-from amagold.sampling._recorder import StoreRecorder
+from amagold.sampling._recorder import FollowingRecorder, StoreRecorder
 from amagold.sampling._run import Run
 from amagold.sampling._sample import finish
 from amagold.sampling._settings import Settings, check_max_time
+from amagold.sampling._together import agree_on, agreed, is_first
 from amagold.store._checkpoint import Checkpoint, CheckpointFolder
 from amagold.store._lock import Lock
 from amagold.store._zarr_store import PRIVATE, ZarrStore
@@ -66,16 +68,22 @@ def resume(
     check_max_time(max_time)
     target = target_of(target_or_sampler)
     folder = open_store(path, read_only=True)[0].path
-    with Stopper(max_time) as stopper, usual_jax():
-        lock = Lock(folder / PRIVATE, folder)
+    with watched(), Stopper(max_time) as own, usual_jax():
+        lock = Lock(folder / PRIVATE, folder) if is_first() else None
         try:
-            store, description = open_store(folder)
+            if lock is None:
+                share("repaired")
+            store, description = open_store(folder, read_only=lock is None)
             settings, plan, position = description
             _check_sampler(target_or_sampler, plan, settings)
             _check_positions(target, position)
-            changes = _changes(store, target) + store.repair()
+            changes = _changes(store, target)
+            if lock is not None:
+                changes += store.repair()
+                share("repaired")
+            agree_on(target_or_sampler, target, settings, folder)
             if store.attributes["is_complete"] and not _damage(store):
-                warn(changes, depth=1)
+                _say_problems(changes)
                 return load(folder)
             _check_jax(store.attributes.get("jax_settings"))
             reached, checkpoint, problems = _restore(store, target_or_sampler, description, init)
@@ -83,27 +91,39 @@ def resume(
             problems += changes + _unlike(reached, checkpoint)
             if any(sentence.startswith(OTHER_TARGET) for sentence in problems):
                 reached = _remember_again(reached)
-            warn(problems, depth=1)
-            mixed = [
-                sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))
-            ]
-            say(plan, progress, target.notes)
-            # a record of the warm-up that was damaged is not made again, and ends where it does
-            kept = {
-                group: min(reached.warmup.done, store.num_readable(group))
-                for group in store.groups
-                if group.startswith("warmup")
-            }
-            done = {group: kept.get(group, reached.num_drawn) for group in store.groups}
-            # draws of two posteriors are not exact draws of either, and the store must not forget
-            # it
-            spoilt = {"label": MIXED, "spoilt": mixed} if mixed else {}
-            store.commit(done, {"is_complete": False, **spoilt})
-            recorder = StoreRecorder(store, lock, CheckpointFolder(folder / PRIVATE), done)
+            _say_problems(problems)
+            say(plan, progress and is_first(), target.notes)
+            recorder = FollowingRecorder(folder)
+            if lock is not None:
+                recorder = _record_again(store, lock, reached, problems)
             prepared = Prepared(sampler, plan, rules_of(sampler, plan, settings), None)
-            return finish(reached, prepared, settings, recorder, progress, stopper)
+            return finish(reached, prepared, settings, recorder, progress, agreed(own))
         finally:
-            lock.release()
+            if lock is not None:
+                lock.release()
+
+
+def _say_problems(sentences: list[str]) -> None:
+    if is_first():
+        warn(sentences, depth=2)
+
+
+def _record_again(
+    store: ZarrStore, lock: Lock, reached: engine.Reached, problems: list[str]
+) -> StoreRecorder:
+    """The store, cut back to where the run goes on."""
+    mixed = [sentence for sentence in problems if sentence.startswith((OTHER_DATA, OTHER_TARGET))]
+    # a record of the warm-up that was damaged is not made again, and ends where it does
+    kept = {
+        group: min(reached.warmup.done, store.num_readable(group))
+        for group in store.groups
+        if group.startswith("warmup")
+    }
+    done = {group: kept.get(group, reached.num_drawn) for group in store.groups}
+    # draws of two posteriors are not exact draws of either, and the store must not forget it
+    spoilt = {"label": MIXED, "spoilt": mixed} if mixed else {}
+    store.commit(done, {"is_complete": False, **spoilt})
+    return StoreRecorder(store, lock, CheckpointFolder(store.path / PRIVATE), done)
 
 
 def _check_jax(before: Any) -> None:
@@ -211,7 +231,8 @@ def _restore(
             f"({'; '.join(problems)}); its draws so far open with "
             "amagold.load: begin the run again at another path"
         )
-    for group in store.groups:
+    share("read")  # before anything is written over
+    for group in store.groups if is_first() else ():
         store.clear_damage(group)
     position = _position(target_of(target_or_sampler), description, init)
     sampler = _built(target_or_sampler, description.plan, checkpoint, position)

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import FEWEST, begin
@@ -17,7 +18,9 @@ from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
 from amagold.core.files import name_in_the_making, remove_abandoned
 from amagold.planning._plan import Plan
+from amagold.processes import share, watched
 from amagold.runner._chains import start_chains
+from amagold.runner._placement import using
 from amagold.sampling import _engine as engine
 from amagold.sampling._advice import advice_on, warn
 from amagold.sampling._columns import layout
@@ -26,13 +29,20 @@ from amagold.sampling._display import Display, say
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._jax_context import usual_jax
 from amagold.sampling._labels import check_label
+from amagold.sampling._layout_on_mesh import laid_out
 from amagold.sampling._load import open_groups
-from amagold.sampling._prepare import Prepared, make_keys, prepare
+from amagold.sampling._prepare import Prepared, make_keys, prepare, target_of
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
-from amagold.sampling._recorder import MemoryRecorder, Recorder, StoreRecorder
+from amagold.sampling._recorder import (
+    FollowingRecorder,
+    MemoryRecorder,
+    Recorder,
+    StoreRecorder,
+)
 from amagold.sampling._run import Run
 from amagold.sampling._settings import Settings, check_max_time, check_path
 from amagold.sampling._stored_recipe import save_recipe
+from amagold.sampling._together import agree_on, agreed, is_first
 from amagold.store._checkpoint import CheckpointFolder
 from amagold.store._lock import Lock
 from amagold.store._structure import describe_structure
@@ -54,6 +64,7 @@ def sample(
     max_time: float | None = None,
     *,
     warmup: Warmup | None = None,
+    mesh: Mesh | None = None,
 ) -> Run:
     """Draw from a posterior: plan, warm up, sample, check.
 
@@ -83,18 +94,30 @@ def sample(
       progress: say the plan, and show progress on a terminal.
       max_time: seconds for the whole call, compilation included; asked between chunks.
       warmup: what to adapt; see `amagold.Warmup`.
+      mesh: a `jax.sharding.Mesh` with an axis "chain", over which chains are spread, and perhaps an
+        axis "data", over which the data are split. None spreads chains over all devices, and leaves
+        the data whole, or in the parts that processes have opened.
     """
     use_all_cores()
+    if mesh is not None:
+        target_or_sampler = laid_out(target_or_sampler, mesh, num_chains)
     settings = Settings(
         num_samples, num_warmup, num_chains, seed, thin, Warmup() if warmup is None else warmup
     )
-    return run_prepared(
-        lambda: prepare(target_or_sampler, settings, init, init_per_chain),
-        settings,
-        check_path(store),
-        progress,
-        max_time,
-    )
+    with watched(), using(mesh):
+        agree_on(
+            target_or_sampler,
+            target_of(target_or_sampler),
+            settings,
+            *(init, init_per_chain, store),
+        )
+        return run_prepared(
+            lambda: prepare(target_or_sampler, settings, init, init_per_chain),
+            settings,
+            check_path(store),
+            progress,
+            max_time,
+        )
 
 
 def run_prepared(
@@ -108,7 +131,9 @@ def run_prepared(
     check_max_time(max_time)
     # what the results are looked at with takes a second to load, which the compiler's time hides
     threading.Thread(target=arviz_stats, daemon=True).start()
-    with Stopper(max_time) as stopper, usual_jax():
+    progress = progress and is_first()
+    with Stopper(max_time) as own, usual_jax():
+        stopper = agreed(own)
         with watch_compilation() as compiling:
             prepared = make()
             say(prepared.plan, progress, (*prepared.sampler.target.notes, *idle_cores()))
@@ -133,7 +158,7 @@ def finish(
     """Run to the end, or as far as it may go, and gather the results; warnings point to the call
     that is so many further out.
     """
-    display = Display(progress, settings.num_warmup, settings.num_samples)
+    display = Display(progress and is_first(), settings.num_warmup, settings.num_samples)
     try:
         transitions = make_keys(settings.seed).transitions
         reached = engine.run(
@@ -145,12 +170,10 @@ def finish(
     with warnings.catch_warnings():
         # from here on draws can be lost: what other libraries have to say must not become an error
         warnings.simplefilter("ignore")
-        if isinstance(recorder, StoreRecorder):
-            groups, attributes, path = (
-                open_groups(recorder.store),
-                recorder.store.attributes,
-                recorder.path,
-            )
+        if isinstance(recorder, (StoreRecorder, FollowingRecorder)):
+            share("written")
+            store = ZarrStore(recorder.path)
+            groups, attributes, path = open_groups(store), store.attributes, recorder.path
         else:
             assert isinstance(recorder, MemoryRecorder)
             groups, attributes, path = recorder.datasets(), recorder.attributes, None
@@ -177,7 +200,8 @@ def finish(
         reached.sampler,
         jax.tree.map(np.asarray, reached.warmup.states.position),
     )
-    warn(sentences, depth=depth)
+    if is_first():
+        warn(sentences, depth=depth)
     return run
 
 
@@ -238,6 +262,15 @@ def _record(
         recorder = MemoryRecorder(groups, settings.num_chains)
         recorder.note(**known)
         return recorder
+    checkpoint = engine.checkpoint_of(reached, settings.num_warmup)
+    if not is_first():
+        share("made")
+        if not path.is_dir():
+            raise StoreFailedError(
+                f"store must be in a folder that all processes see, but {str(path)!r} is not there "
+                "for this one; give a path on a shared file system"
+            )
+        return FollowingRecorder(path)
     # all data are read for it, so only where a later process has to know them again
     known["data_fingerprint"] = fingerprint(prepared.sampler.target)
     check_label(known["label"])
@@ -252,9 +285,7 @@ def _record(
     try:
         ZarrStore.create(building, groups, lengths, settings.num_chains, known)
         lock = Lock(building / PRIVATE, path)
-        CheckpointFolder(building / PRIVATE).save(
-            engine.checkpoint_of(reached, settings.num_warmup)
-        )
+        CheckpointFolder(building / PRIVATE).save(checkpoint)
         if isinstance(prepared.plan, Plan):
             save_recipe(building, prepared.sampler.target)
         building.rename(path)
@@ -266,6 +297,7 @@ def _record(
         raise StoreFailedError(
             f"store could not be made at {str(path)!r} ({reason}); {remedy}"
         ) from reason
+    share("made")
     return StoreRecorder(
         ZarrStore(path), lock, CheckpointFolder(path / PRIVATE), dict.fromkeys(groups, 0)
     )

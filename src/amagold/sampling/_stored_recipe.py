@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from amagold.core.files import UNUSABLE, read_whole, write_whole
-from amagold.models._recipes import build_again, recipe_of
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
 from amagold.store._root import PRIVATE
 from amagold.target import Target
@@ -15,6 +14,8 @@ NAME = "model"
 
 def save_recipe(folder: Path, target: Target) -> None:
     """Keep the model of a run, if it is one of this library's and not large."""
+    from amagold.models._recipes import recipe_of  # late: a target of one's own needs no models
+
     recipe = recipe_of(target)
     if recipe is not None and sum(array.nbytes for array in recipe[1].values()) <= MOST_BYTES:
         write_whole(
@@ -26,6 +27,8 @@ def save_recipe(folder: Path, target: Target) -> None:
 
 def load_recipe(folder: Path) -> Target | None:
     """The model that was kept; None when there is none."""
+    from amagold.models._recipes import build_again
+
     file = folder / PRIVATE / NAME
     if not file.exists():
         return None

@@ -15,7 +15,6 @@ from amagold.gradients import ControlVariate
 from amagold.mode._derivatives import density_derivatives, derivatives_at
 from amagold.mode._newton import moved
 from amagold.mode._reference import Reference, reference_from
-from amagold.models._more_rows import more_rows
 from amagold.planning._plan import Plan
 from amagold.samplers import Sampler
 from amagold.sampling._prepare import Prepared, plan_again, rules_of
@@ -61,6 +60,8 @@ def update(
       progress: say what is done, and show progress on a terminal.
       max_time: seconds for the whole call.
     """
+    from amagold.models._more_rows import more_rows  # late: who never updates needs no models
+
     sampler, positions, draws = run.sampler, run.positions, run.posterior.sizes["draw"]
     if sampler is None or positions is None:
         raise ValueError(
