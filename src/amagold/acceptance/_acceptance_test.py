@@ -3,12 +3,16 @@
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Int32
 
 from amagold.core import trees
-from amagold.core.shapes import Flag, Position, RandomKey, Scalar, Whole
+from amagold.core.shapes import Flag, Position, RandomKey, Rows, Scalar, Whole
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm
 from amagold.target import Target
+
+RowNumbers = Int32[Array, " rows"]
 
 
 class Decision(NamedTuple):
@@ -77,20 +81,23 @@ class Acceptance(Protocol):
         """In which its bounds are; a checkpoint keeps it."""
         return None
 
-    def bring(self, target: Target, draws: trees.PyTree) -> trees.PyTree:
-        """What of the data a test's own randomness says that it will read, with the rows."""
-        return ()
+    def foresee(self, draws: trees.PyTree) -> tuple[trees.PyTree, RowNumbers | tuple[()]]:
+        """What a test begins with, as far as its randomness says, and the numbers of the rows that
+        it will read for that.
+        """
+        return (), ()
 
     def decide_from(
         self,
-        brought: trees.PyTree,
+        foreseen: trees.PyTree,
+        rows: Rows | tuple[()],
         target: Target,
         draws: trees.PyTree,
         memory: trees.PyTree,
         proposed: Position,
         work: Scalar,
     ) -> tuple[Decision, Flag]:
-        """`decide` without reading anything else than was brought, and whether that was enough."""
+        """`decide` without reading anything else than these rows, and whether that was enough."""
         return self.decide(target, draws, memory, proposed, work), jnp.bool_(True)
 
     # whether `decide_from` can decide, at least mostly

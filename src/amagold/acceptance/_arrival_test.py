@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 
-from amagold.acceptance._acceptance_test import Acceptance, Decision
+from amagold.acceptance._acceptance_test import Acceptance, Decision, RowNumbers
 from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._arrivals import (
     Arrivals,
@@ -18,7 +18,7 @@ from amagold.acceptance._arrivals import (
     draw_test,
     none_counted,
 )
-from amagold.core.shapes import Flag, Position, RandomKey, Scalar
+from amagold.core.shapes import Flag, Position, RandomKey, Rows, Scalar
 from amagold.target import Posterior, Target, with_data
 
 
@@ -64,15 +64,16 @@ class ArrivalTest(Acceptance):
         count = count_arrivals(posterior, rate, key, self.table, self.block_size, look)
         return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
-    def bring(self, target: Target, draws: Draws) -> Arrivals:
-        """The first block of candidates, with their rows."""
+    def foresee(self, draws: Draws) -> tuple[Arrivals, RowNumbers]:
+        """The first block of candidates."""
         arrivals = arrivals_of(draws[1], jnp.int32(0), self.table, self.block_size)
-        numbers = jnp.minimum(self.table.candidates(arrivals.words)[0], self.table.num_rows - 1)
-        return arrivals._replace(rows=self.with_data(target).examples.rows(numbers))
+        examples, _ = self.table.candidates(arrivals.words)
+        return arrivals, jnp.minimum(examples, self.table.num_rows - 1)
 
     def decide_from(
         self,
-        brought: Arrivals,
+        foreseen: Arrivals,
+        rows: Rows,
         target: Target,
         draws: Draws,
         memory: Place,
@@ -81,7 +82,7 @@ class ArrivalTest(Acceptance):
     ) -> tuple[Decision, Flag]:
         posterior = self.with_data(target)
         there, rate, scans, look = self.question(posterior, memory, proposed)
-        count = look(none_counted(), brought)
+        count = look(none_counted(), foreseen._replace(rows=rows))
         decision = conclude(posterior, draws[0], memory, there, work, None, count)
         return decision, ~scans & ~(count.time < rate)
 

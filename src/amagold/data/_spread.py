@@ -61,13 +61,14 @@ class Spread:
     def rows(self, numbers: ArrayLike) -> trees.PyTree:
         if not self._is_inside():
             return self._asked_by_all(
-                lambda own, numbers: jax.lax.psum(own._own_rows(numbers), self.axes),
-                jnp.asarray(numbers),
+                lambda own, numbers: own._summed(own._own_rows(numbers)), jnp.asarray(numbers)
             )
-        wanted = jax.lax.all_gather(jnp.asarray(numbers), self.axes)
-        return jax.tree.map(
-            lambda leaf: jax.lax.psum_scatter(leaf, self.axes), self._own_rows(wanted)
+        asked = jnp.asarray(numbers)
+        words, unpack = _packed(
+            self._own_rows(jax.lax.all_gather(asked, self.axes)), asked.ndim + 1
         )
+        # who has a row sends it, and the others zeros
+        return unpack(jax.lax.all_to_all(words, self.axes, 0, 0).sum(axis=0), asked.ndim)
 
     def fold(self, visit: Callable[[Carry, Chunk], Carry], carry: Carry, chunk_size: int) -> Carry:
         # what the visits have from outside, such as a chain's position, goes with the question
@@ -86,19 +87,19 @@ class Spread:
         if not self._is_inside():
 
             def walk(own: "Spread", flag: jax.Array, held: Held) -> Any:
-                found = own._walk(flag, visit, nothing, held, chunk_size)
-                return jax.lax.all_gather(found, self.axes)
+                words, unpack = _packed(own._walk(flag, visit, nothing, held, chunk_size), 0)
+                return unpack(jax.lax.all_gather(words, self.axes), 1)
 
             parts = self._asked_by_all(walk, flag, held)
         else:
-            flags, each = jax.lax.all_gather((flag, held), self.axes)
+            words, unpack = _packed((flag, held), 0)
+            flags, each = unpack(jax.lax.all_gather(words, self.axes), 1)
 
             def answer(held: Held) -> Any:
                 return self._walk(flags.any(), visit, nothing, held, chunk_size)
 
-            parts = jax.tree.map(
-                lambda leaf: jax.lax.all_to_all(leaf, self.axes, 0, 0), jax.vmap(answer)(each)
-            )
+            words, unpack = _packed(jax.vmap(answer)(each), 1)
+            parts = unpack(jax.lax.all_to_all(words, self.axes, 0, 0), 1)
         found = carry
         # in the order of the rows, so that every device comes to the same sum
         for place in range(len(self.counts)):
@@ -130,6 +131,11 @@ class Spread:
             check_vma=False,
         )
         return jax.jit(together)(self, *asked)
+
+    def _summed(self, rows: trees.PyTree) -> trees.PyTree:
+        """Rows of which one device has each, on all of them."""
+        words, unpack = _packed(rows, 0)
+        return unpack(jax.lax.psum(words, self.axes), 0)
 
     def _own_rows(self, numbers: jax.Array) -> trees.PyTree:
         """The rows of these numbers that this device has, and zeros for others."""
@@ -271,6 +277,43 @@ def while_any(
 
     begin = (spread.anyone(goes_on(carry)), carry)
     return jax.lax.while_loop(lambda at: at[0], again, begin)[1]
+
+
+def _packed(tree: Tree, leading: int) -> tuple[jax.Array, Callable[[jax.Array, int], Tree]]:
+    """All arrays as one of 32-bit words, after their first axes, and the way back from one with so
+    many first axes. One array is one exchange, and words arrive as they were sent.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    words = [_as_words(leaf).reshape(*leaf.shape[:leading], -1) for leaf in leaves]
+
+    def unpack(packed: jax.Array, leading_now: int) -> Tree:
+        found, start = [], 0
+        for leaf, part in zip(leaves, words, strict=True):
+            width = part.shape[-1]
+            shape = (*packed.shape[:leading_now], *leaf.shape[leading:])
+            found.append(_from_words(packed[..., start : start + width], shape, leaf.dtype))
+            start += width
+        return jax.tree.unflatten(structure, found)
+
+    return jnp.concatenate(words, axis=-1), unpack
+
+
+def _as_words(leaf: jax.Array) -> jax.Array:
+    if leaf.dtype.itemsize < 4:
+        is_half = jnp.issubdtype(leaf.dtype, jnp.floating)
+        leaf = jax.lax.bitcast_convert_type(leaf, jnp.int16) if is_half else leaf
+        return leaf.astype(jnp.int32)
+    return jax.lax.bitcast_convert_type(leaf, jnp.int32)
+
+
+def _from_words(words: jax.Array, shape: tuple[int, ...], kind: Any) -> jax.Array:
+    if kind.itemsize < 4:
+        words = words.reshape(shape)
+        if jnp.issubdtype(kind, jnp.floating):
+            return jax.lax.bitcast_convert_type(words.astype(jnp.int16), kind)
+        return words.astype(kind)
+    pairs = (2,) if kind.itemsize == 8 else ()
+    return jax.lax.bitcast_convert_type(words.reshape(*shape, *pairs), kind)
 
 
 def _length(rows: trees.PyTree) -> int:

@@ -1,18 +1,18 @@
 """Transitions with their rows brought ahead: one exchange for many, where rows are elsewhere.
 
 Which rows a transition reads follows from its randomness, but for the few tests that need more than
-their first candidates. A device whose chains meet one stops there, and waits for the next exchange,
-which begins with that transition made by all devices together. Nothing is cut short and no
-transition is skipped, so the draws are those of a run in which every row is at hand.
+their first candidates. A chain that meets one waits there for the next exchange, which begins with
+a transition that all chains make together. Nothing is cut short and no transition is skipped, so
+the draws are those of a run in which every row is at hand.
 """
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from amagold.core import trees
 from amagold.data import Spread
 from amagold.runner._block import (
     CHAIN_AXES,
@@ -26,24 +26,24 @@ from amagold.runner._block import (
 )
 from amagold.runner._layout import Layout
 from amagold.samplers import Info, Randomness, Sampler, State
+from amagold.target import Posterior
 
 
 class At(NamedTuple):
-    """Where the chains of a device are."""
+    """Where the chains of a device are, each at its own transition."""
 
     states: State
-    done: jax.Array  # transitions
-    waits: jax.Array  # for a transition that needs more rows than were brought
-    infos: Info  # of the transitions since the last kept draw
-    kept: Kept
+    done: jax.Array  # transitions of each chain
+    waits: jax.Array  # which chains need more rows than were brought
 
 
 class Delivery(NamedTuple):
     """Some transitions' randomness, and the rows that it names."""
 
     drawn: Randomness
-    rows: Any
-    brought: Any  # for the test
+    rows: Any  # of the gradients
+    foreseen: Any  # what the tests begin with
+    test_rows: Any
 
     def at(self, number: Any) -> "Delivery":
         return jax.tree.map(
@@ -72,105 +72,147 @@ def chunk_ahead(
         states = without_chains(states)
 
     def deliver(done: jax.Array) -> Delivery:
-        keys = transition_keys(chain_keys, first + done, in_block)
+        numbers = first + done
+        if alone:
+            keys = transition_keys(chain_keys, numbers, in_block)
+        else:
+            own = jax.vmap(lambda key, at: transition_keys(key[None], at, in_block), out_axes=1)
+            keys = own(chain_keys, numbers)[:, :, 0]
         draw = partial(sampler.draw, position=one, late=layout.late)
         if alone:
             drawn = jax.vmap(draw)(keys[:, 0])
         else:
             drawn = jax.vmap(jax.vmap(draw, out_axes=CHAIN_AXES))(keys)
-        bring = jax.vmap(partial(sampler.acceptance.bring, sampler.target))
-        test = drawn.test
-        brought = bring(test) if alone else jax.vmap(bring)(test)
-        return Delivery(drawn, sampler.gather(drawn), brought)
+        foresee = jax.vmap(sampler.acceptance.foresee)
+        foreseen, numbers = (foresee if alone else jax.vmap(foresee))(drawn.test)
+        # in one exchange, for what it costs, and because exchanges must come in one order
+        rows, test_rows = _rows_of(sampler, (drawn.batches, numbers))
+        return Delivery(drawn, rows, foreseen, test_rows)
 
-    def together(at: At, now: Delivery) -> At:
+    def together(at: At, now: Delivery) -> tuple[At, Kept]:
         """A transition of all devices' chains, with as many exchanges as it takes."""
         advance = sampler.advance if alone else jax.vmap(sampler.advance, in_axes=(0, CHAIN_AXES))
         states, info = advance(at.states, now.drawn)
-        return _after(at, states, info, at.done < needed)
+        return after(at, states, info, at.done < needed)
 
-    def on_its_own(at: At, now: Delivery) -> At:
+    def on_its_own(at: At, now: Delivery) -> tuple[At, Kept]:
         advance = sampler.advance_from
         if not alone:
-            advance = jax.vmap(advance, in_axes=(0, CHAIN_AXES, 1, 0))
-        states, info, is_decided = advance(at.states, now.drawn, now.rows, now.brought)
-        is_decided = jnp.all(is_decided)
-        return _after(at, states, info, is_decided)._replace(waits=~is_decided)
+            advance = jax.vmap(advance, in_axes=(0, CHAIN_AXES, 1, 0, 0))
+        states, info, is_decided = advance(
+            at.states, now.drawn, now.rows, now.foreseen, now.test_rows
+        )
+        goes = (at.done < needed) & ~at.waits
+        made, kept = after(at, states, info, goes & is_decided)
+        return made._replace(waits=at.waits | (goes & ~is_decided)), kept
 
-    def _after(at: At, states: State, info: Info, is_made: jax.Array) -> At:
-        """What a transition leaves, if it was made."""
-        infos, kept = at.infos, at.kept
-        if layout.thin > 1:
-            place = at.done % jnp.uint32(layout.thin)
-            infos = _written(infos, info, place)
-            info = infos.reduced()
+    def after(at: At, states: State, info: Info, is_made: jax.Array) -> tuple[At, Kept]:
+        """The chains, of which some have made a transition, and what it leaves."""
         energy = energies(sampler, states, chains.shape[0]) if layout.energy else ()
-        position = states.position if layout.position else ()
-        draw = at.done // jnp.uint32(layout.thin)
-        kept = _written(kept, Kept(position, info, energy), draw)
-        moved = At(states, at.done + jnp.uint32(1), jnp.bool_(False), infos, kept)
-        return trees.where(is_made, moved, at)
+        kept = Kept(states.position if layout.position else (), info, energy)
+        states = _where(is_made, states, at.states)
+        return At(states, at.done + is_made.astype(jnp.uint32), at.waits & ~is_made), kept
 
-    def block(at: At) -> At:
-        delivery = deliver(at.done)
-        someone_waits = data.anyone(at.waits)
-        at = jax.lax.cond(someone_waits, lambda at: together(at, delivery.at(0)), lambda at: at, at)
+    def block(now: tuple[jax.Array, At, Kept]) -> tuple[jax.Array, At, Kept]:
+        (_, someone_waits), before, kept = now
+        delivery = deliver(before.done)
+        blank = _room_for(together, before, delivery, in_block)
+        at, made = jax.lax.cond(
+            someone_waits,
+            lambda at: _kept_at(0, blank, *together(at, delivery.at(0))),
+            lambda at: (at, blank),
+            before,
+        )
 
-        def goes_on(now: tuple[jax.Array, At]) -> jax.Array:
-            number, at = now
-            return (number < in_block) & (at.done < needed) & ~at.waits
+        def goes_on(now: tuple[jax.Array, At, Kept]) -> jax.Array:
+            number, at, _ = now
+            return (number < in_block) & jnp.any((at.done < needed) & ~at.waits)
 
-        def step(now: tuple[jax.Array, At]) -> tuple[jax.Array, At]:
-            number, at = now
-            return number + 1, on_its_own(at, delivery.at(number))
+        def step(now: tuple[jax.Array, At, Kept]) -> tuple[jax.Array, At, Kept]:
+            number, at, made = now
+            return number + 1, *_kept_at(number, made, *on_its_own(at, delivery.at(number)))
 
-        return jax.lax.while_loop(goes_on, step, (someone_waits.astype(jnp.int32), at))[1]
+        begin = (someone_waits.astype(jnp.int32), at, made)
+        _, at, made = jax.lax.while_loop(goes_on, step, begin)
+        # what a chain did not make is written over by the next block, or lies beyond the end
+        kept = (_put if alone else jax.vmap(_put, in_axes=(1, 1, 0), out_axes=1))(
+            kept, made, before.done
+        )
+        flags = jnp.stack([jnp.any(at.done < needed), jnp.any(at.waits)])
+        return data.anyone(flags), at, kept
 
-    at = jax.lax.while_loop(
-        lambda now: now[0],
-        lambda now: (lambda at: (data.anyone(at.done < needed), at))(block(now[1])),
-        (data.anyone(needed > 0), _begin(sampler, states, chains.shape[0], layout, alone)),
-    )[1]
-    states, kept = at.states, at.kept
+    at = At(
+        states,
+        jnp.zeros(() if alone else chains.shape, jnp.uint32),
+        jnp.zeros(() if alone else chains.shape, bool),
+    )
+    num_draws = layout.num_blocks * layout.num_kept
+    form = jax.eval_shape(lambda: together(at, deliver(at.done).at(0))[1])
+    kept = jax.tree.map(
+        lambda leaf: jnp.zeros((num_draws * layout.thin + in_block, *leaf.shape), leaf.dtype), form
+    )
+    flags = jnp.stack([needed > 0, jnp.bool_(False)])  # go on, and someone waits
+    _, at, kept = jax.lax.while_loop(lambda now: now[0][0], block, (flags, at, kept))
+    kept = _thinned(kept, num_draws, layout.thin)
+    states = at.states
     if alone:
         states, kept = with_chains(states), jax.tree.map(lambda leaf: leaf[:, None], kept)
     return Advanced(states, kept, hook, ())
 
 
-def _begin(sampler: Sampler, states: State, num_chains: int, layout: Layout, alone: bool) -> At:
-    """Before the first transition, with room for all that will be kept."""
-    lead = () if alone else (num_chains,)
-
-    def form() -> tuple[Info, Any]:
-        key = jax.random.key(0)
-        one = states if alone else without_chains(states)
-        drawn = sampler.draw(key, one.position, layout.late)
-        info = sampler.advance(one, drawn)[1]
-        return info, sampler.acceptance.energy(one.memory) if layout.energy else ()
-
-    info, energy = jax.eval_shape(form)
-    room = layout.num_blocks * layout.num_kept
-
-    def zeros(length: int, leaf: Any) -> jax.Array:
-        return jnp.zeros((length, *lead, *leaf.shape), leaf.dtype)
-
-    infos = jax.tree.map(partial(zeros, layout.thin), info) if layout.thin > 1 else info
-    reduced = jax.eval_shape(infos.reduced) if layout.thin > 1 else None
-    position = jax.tree.map(
-        lambda leaf: jnp.zeros((room, *leaf.shape), leaf.dtype),
-        states.position if layout.position else (),
+def _thinned(kept: Kept, num_draws: int, thin: int) -> Kept:
+    """Of every draw its last transition, and of all its transitions what they say together."""
+    kept = jax.tree.map(
+        lambda leaf: leaf[: num_draws * thin].reshape(num_draws, thin, *leaf.shape[1:]), kept
     )
-    of_info = (
-        jax.tree.map(partial(zeros, room), info)
-        if reduced is None
-        else jax.tree.map(lambda leaf: jnp.zeros((room, *leaf.shape), leaf.dtype), reduced)
+    position, energy = jax.tree.map(lambda leaf: leaf[:, -1], (kept.position, kept.energy))
+    if thin == 1:
+        return Kept(position, jax.tree.map(lambda leaf: leaf[:, 0], kept.info), energy)
+    return Kept(position, jax.vmap(lambda infos: infos.reduced())(kept.info), energy)
+
+
+def _room_for(make: Any, at: At, delivery: Delivery, count: int) -> Kept:
+    """Zeros for what so many transitions leave."""
+    form = jax.eval_shape(lambda: make(at, delivery.at(0))[1])
+    return jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), form)
+
+
+def _kept_at(number: Any, room: Kept, at: At, kept: Kept) -> tuple[At, Kept]:
+    return at, jax.tree.map(
+        lambda leaf, one: jax.lax.dynamic_update_index_in_dim(leaf, one, number, 0), room, kept
     )
-    kept = Kept(position, of_info, jax.tree.map(partial(zeros, room), energy))
-    nothing = infos if layout.thin > 1 else ()
-    return At(states, jnp.uint32(0), jnp.bool_(False), nothing, kept)  # type: ignore[arg-type]
 
 
-def _written(into: Any, value: Any, place: jax.Array) -> Any:
+def _put(into: Kept, block: Kept, start: jax.Array) -> Kept:
     return jax.tree.map(
-        lambda leaf, one: jax.lax.dynamic_update_index_in_dim(leaf, one, place, 0), into, value
+        lambda leaf, rows: jax.lax.dynamic_update_slice_in_dim(leaf, rows, start, 0), into, block
     )
+
+
+def _rows_of(sampler: Sampler, numbers: tuple[Any, ...]) -> list[Any]:
+    """The rows of each array of numbers, asked for together; () has none."""
+    assert isinstance(sampler.target, Posterior)
+    asked = [leaf for leaf in numbers if not isinstance(leaf, tuple)]
+    found = sampler.target.examples.rows(jnp.concatenate([jnp.ravel(leaf) for leaf in asked]))
+    rows, start = [], 0
+    for leaf in numbers:
+        if isinstance(leaf, tuple):
+            rows.append(())
+            continue
+        rows.append(jax.tree.map(partial(_cut, start=start, shape=leaf.shape), found))
+        start += leaf.size
+    return rows
+
+
+def _cut(rows: jax.Array, start: int, shape: tuple[int, ...]) -> jax.Array:
+    return rows[start : start + math.prod(shape)].reshape(*shape, *rows.shape[1:])
+
+
+def _where(is_made: jax.Array, new: State, old: State) -> State:
+    """The new states of the chains that made a transition."""
+
+    def choose(new: jax.Array, old: jax.Array) -> jax.Array:
+        shape = (*is_made.shape, *[1] * (new.ndim - is_made.ndim))
+        return jnp.where(is_made.reshape(shape), new, old)
+
+    return jax.tree.map(choose, new, old)

@@ -44,6 +44,8 @@ def run_chunks(
     if num_samples == 0:
         return
     chains, states = place(sampler, key, states)
+    if chains.goes_ahead:
+        chunk_bytes //= thin  # what is brought ahead keeps all transitions until the chunk ends
     layout = plan_layout(
         sampler, states, num_samples, thin, chains.num_devices, chunk_bytes, at_once
     )._replace(energy=keep_energy)

@@ -28,6 +28,11 @@ class PlacedChains(NamedTuple):
     def num_devices(self) -> int:
         return 1 if self.mesh is None else self.mesh.shape[CHAIN]
 
+    @property
+    def goes_ahead(self) -> bool:
+        """Whether rows are elsewhere, and can be brought ahead."""
+        return spread_in(self.sampler.target) is not None and self.sampler.can_go_ahead
+
     def advance(
         self, states: State, first: int, count: int, layout: Layout, hook: Hook | None = None
     ) -> Advanced:

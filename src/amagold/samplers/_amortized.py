@@ -229,7 +229,7 @@ class Sampler:
         return self._moved(state, origin, end, calls, decision)
 
     def advance_from(
-        self, state: State, randomness: Randomness, rows: Any, brought: Any
+        self, state: State, randomness: Randomness, rows: Any, foreseen: Any, test_rows: Any
     ) -> tuple[State, Info, jax.Array]:
         """The transition from rows that were brought ahead, for the gradients and for the test, and
         whether they were enough; if not, it has to be made by `advance`.
@@ -237,7 +237,7 @@ class Sampler:
         origin = self._origin(state, randomness)
         end, work, calls = self._run(origin, randomness, rows)
         decision, is_decided = self.acceptance.decide_from(
-            brought, self.target, randomness.test, state.memory, end.position, work
+            foreseen, test_rows, self.target, randomness.test, state.memory, end.position, work
         )
         return *self._moved(state, origin, end, calls, decision), is_decided
 
