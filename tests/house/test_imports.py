@@ -7,7 +7,17 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 ROOMS = (
-    *("core", "processes", "data", "target", "energy", "mode", "batches", "gradients", "trajectory"),
+    *(
+        "core",
+        "processes",
+        "data",
+        "target",
+        "energy",
+        "mode",
+        "batches",
+        "gradients",
+        "trajectory",
+    ),
     *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "models"),
     *("datasets", "diagnose", "report", "sampling", "cli"),
 )

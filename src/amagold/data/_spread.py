@@ -8,6 +8,7 @@ answers them from its part, and the answers go back to who asked.
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import jax
@@ -64,11 +65,13 @@ class Spread:
                 lambda own, numbers: own._summed(own._own_rows(numbers)), jnp.asarray(numbers)
             )
         asked = jnp.asarray(numbers)
-        words, unpack = _packed(
-            self._own_rows(jax.lax.all_gather(asked, self.axes)), asked.ndim + 1
-        )
-        # who has a row sends it, and the others zeros
-        return unpack(jax.lax.all_to_all(words, self.axes, 0, 0).sum(axis=0), asked.ndim)
+        of_all = jax.lax.all_gather(asked, self.axes)
+        words, unpack = _packed((self._own_rows(of_all), self._own_mark(of_all)), of_all.ndim)
+        # who has a row sends it, and the others zeros. Not by a reduce-scatter: that of gloo has
+        # lost rows in three of four runs of some hundred thousand exchanges
+        rows, marks = unpack(jax.lax.all_to_all(words, self.axes, 0, 0).sum(axis=0), asked.ndim)
+        # a row that is not the one that was asked for must not look like one
+        return jax.tree.map(partial(_spoilt_unless, marks == asked + 1), rows)
 
     def fold(self, visit: Callable[[Carry, Chunk], Carry], carry: Carry, chunk_size: int) -> Carry:
         # what the visits have from outside, such as a chain's position, goes with the question
@@ -150,6 +153,11 @@ class Spread:
             found = jax.tree.map(lambda a, b: jnp.where(_as_wide(is_late, a), b, a), found, late)
         return jax.tree.map(lambda leaf: jnp.where(_as_wide(is_own, leaf), leaf, 0), found)
 
+    def _own_mark(self, numbers: jax.Array) -> jax.Array:
+        """What comes with a row to know it by; zero for the rows of others."""
+        begin, count = self._place()
+        return jnp.where((numbers >= begin) & (numbers < begin + count), numbers + 1, 0)
+
     def _walk(self, flag: jax.Array, visit: Any, carry: Any, held: Any, chunk_size: int) -> Any:
         """Over this device's rows."""
         begin, count = self._place()
@@ -229,17 +237,18 @@ def spread_over(
 
 def _as_one(mesh: Mesh, axes: tuple[str, ...], pieces: Sequence[np.ndarray]) -> jax.Array:
     """One array whose pieces on this process's devices are these; memory is taken as it is."""
-    sharding = NamedSharding(mesh, Spec(axes))
-    devices = [
-        device for device in mesh.devices.flat if device.process_index == jax.process_index()
-    ]
-    num_parts = int(np.prod([mesh.shape[name] for name in axes]))
-    shape = (num_parts * len(pieces[0]), *pieces[0].shape[1:])
-    places: Any = sharding.addressable_devices_indices_map(shape)
-    starts = {device: places[device][0].start or 0 for device in devices}
-    by_start = dict(zip(sorted(set(starts.values())), pieces, strict=True))
-    put = [jax.device_put(by_start[starts[device]], device) for device in devices]
-    return jax.make_array_from_single_device_arrays(shape, sharding, put)
+    sizes = [mesh.shape[name] for name in axes]
+    along = [mesh.axis_names.index(name) for name in axes]
+    # the part of each device of this process, by its place on the axes that parts are split over
+    part_of = {
+        device: int(np.ravel_multi_index([place[axis] for axis in along], sizes))
+        for place, device in np.ndenumerate(mesh.devices)
+        if device.process_index == jax.process_index()
+    }
+    by_part = dict(zip(sorted(set(part_of.values())), pieces, strict=True))
+    put = [jax.device_put(by_part[part], device) for device, part in part_of.items()]
+    shape = (int(np.prod(sizes)) * len(pieces[0]), *pieces[0].shape[1:])
+    return jax.make_array_from_single_device_arrays(shape, NamedSharding(mesh, Spec(axes)), put)
 
 
 def spread_in(tree: Any) -> Spread | None:
@@ -277,6 +286,12 @@ def while_any(
 
     begin = (spread.anyone(goes_on(carry)), carry)
     return jax.lax.while_loop(lambda at: at[0], again, begin)[1]
+
+
+def _spoilt_unless(is_right: jax.Array, leaf: jax.Array) -> jax.Array:
+    if not jnp.issubdtype(leaf.dtype, jnp.floating):
+        return leaf
+    return jnp.where(_as_wide(is_right, leaf), leaf, jnp.nan)
 
 
 def _packed(tree: Tree, leading: int) -> tuple[jax.Array, Callable[[jax.Array, int], Tree]]:

@@ -83,8 +83,11 @@ def chunk_ahead(
             drawn = jax.vmap(draw)(keys[:, 0])
         else:
             drawn = jax.vmap(jax.vmap(draw, out_axes=CHAIN_AXES))(keys)
-        foresee = jax.vmap(sampler.acceptance.foresee)
-        foreseen, numbers = (foresee if alone else jax.vmap(foresee))(drawn.test)
+        # the sizes are given, because a test may have no randomness that would show them
+        foresee = jax.vmap(sampler.acceptance.foresee, axis_size=chains.shape[0])
+        foreseen, numbers = jax.vmap(
+            sampler.acceptance.foresee if alone else foresee, axis_size=in_block
+        )(drawn.test)
         # in one exchange, for what it costs, and because exchanges must come in one order
         rows, test_rows = _rows_of(sampler, (drawn.batches, numbers))
         return Delivery(drawn, rows, foreseen, test_rows)
