@@ -9,13 +9,15 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from amagold.data._checked_arrays import checked_data
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory
+from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._protocol import Data
 from amagold.data._split_over import host_arrays, pieces_of
 from amagold.data._spread import Spread, spread_over
 from amagold.data._viewed import Viewed
-from amagold.processes import PeerError, share
+from amagold.processes import PeerError, share, watched
 
 AXES = ("chain", "data")
 UNEVEN = 2  # times as many rows as the smallest part the largest may have
@@ -103,17 +105,18 @@ def part(data: Any) -> Data:
       data: a pytree of arrays with one common leading axis, or `amagold.data.open(...)` of files
         that this process alone has.
     """
-    from amagold.data._checked_arrays import checked_data
+    with watched():
+        return _part(data if isinstance(data, Data) else InMemory(checked_data(data)))
 
-    own = data if isinstance(data, Data) else checked_data(data)
+
+def _part(own: Data) -> Data:
     if jax.process_count() == 1:
         return own
     if isinstance(own, Viewed):
-        inner: Any = part(own.data)
-        return Viewed(inner, own.view)
+        return Viewed(_part(own.data), own.view)
     if not isinstance(own, InMemory):
         raise ValueError(
             f"data must be arrays, or amagold.data.open, to be a part, got {type(own).__name__}"
         )
-    moments = getattr(own, "moments", None)
+    moments = own.moments if isinstance(own, MemoryMapped) else None
     return parts_as_one(own, own.fingerprint(), moments, is_of_all=False)

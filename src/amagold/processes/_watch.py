@@ -109,6 +109,7 @@ class Watch:
     def working(self) -> Iterator[None]:
         """Work in which this process may have to wait for others."""
         self._working_since = time.monotonic()
+        self._last_words = None  # who failed before may try again
         try:
             yield
         except PeerError:
@@ -168,8 +169,8 @@ class Watch:
         return f"{PREFIX}/alive/{self._number}"
 
     def _leave(self) -> None:
-        if self._lost is not None:
-            # JAX would wait minutes for the one that is lost
+        if self._last_words is not None:
+            # JAX would wait minutes for the one that is lost, or for those that wait for this one
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)
