@@ -16,6 +16,7 @@ import amagold
 from amagold import acceptance, gradients
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import trees
+from amagold.data._on_host import on_host
 from amagold.runner import _ahead
 from amagold.target._linear_bounds import LinearBounds
 
@@ -104,6 +105,29 @@ def test_draws_are_those_of_rows_at_hand(name, num_chains, thin, counts, waits):
     for ours, theirs in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
     assert len(np.unique(found[0].position)) > 40
+
+
+@pytest.mark.parametrize(
+    "num_chains", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (3, 4))]
+)
+def test_so_are_those_of_rows_that_the_host_brings(num_chains, waits):
+    """To the bit: the arithmetic is the same."""
+    given = posterior()
+    arrays = jax.tree.map(np.asarray, given.examples.arrays)
+    there = dataclasses.replace(given, data=on_host(arrays, arrays, "sealed", None))
+    found = [
+        amagold.run_chains(
+            sampler_of(target, TESTS["tuna, one at a time"]),
+            jax.random.key(3),
+            exact_draws(200_000)[:num_chains],
+            40,
+            chunk_bytes=2_000,
+        ).position
+        for target in (given, there)
+    ]
+    jax.effects_barrier()
+    assert waits
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.slow

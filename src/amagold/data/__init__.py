@@ -10,12 +10,13 @@ from amagold.data._in_memory import InMemory
 from amagold.data._joined import Joined
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._no_data import NoData
+from amagold.data._on_host import OnHost
 from amagold.data._open_data import open
 from amagold.data._parts import part
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._split_over import split_over
-from amagold.data._spread import Spread, on_mesh, spread_in, spread_over, while_any
+from amagold.data._spread import Spread, elsewhere_in, on_mesh, spread_in, spread_over, while_any
 from amagold.data._viewed import Viewed
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "Joined",
     "MemoryMapped",
     "NoData",
+    "OnHost",
     "Spread",
     "Viewed",
     "checked_data",
+    "elsewhere_in",
     "on_mesh",
     "open",
     "part",

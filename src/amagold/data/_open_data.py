@@ -17,6 +17,7 @@ from amagold.data._fields import ColumnMoments, RowView
 from amagold.data._find_source import is_zarr
 from amagold.data._looked_through import Facts, look_through
 from amagold.data._memory_mapped import MemoryMapped, map_file, mapped
+from amagold.data._on_host import OnHost, on_host
 from amagold.data._parts import parts_as_one
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
@@ -137,19 +138,21 @@ def _open_store(
 
 def _as_data(
     rows: Any, scattered: Any, seal: str, moments: ColumnMoments | None, part: Any
-) -> MemoryMapped | Spread:
+) -> MemoryMapped | OnHost | Spread:
     """Mapped rows, of which the seal and the moments are of all parts."""
+    # a device with a memory of its own has no room for what may be larger than the host's
+    here = mapped if jax.default_backend() == "cpu" else on_host
     if part is None:
-        return mapped(rows, scattered, seal, moments)
+        return here(rows, scattered, seal, moments)
     if jax.process_count() == 1:
-        return mapped(rows, scattered, f"{seal}:part {part[0]} of {part[1]}", None)
+        return here(rows, scattered, f"{seal}:part {part[0]} of {part[1]}", None)
     own = mapped(rows, scattered, seal, None)
     return parts_as_one(own, own.fingerprint(), moments, is_of_all=True)
 
 
 def _open_arrays(
     files: dict[str | None, Path], part: Any, progress: bool | None
-) -> MemoryMapped | Spread:
+) -> MemoryMapped | OnHost | Spread:
     """Files of NumPy as they are; one pass sees that all numbers are finite, and seals them."""
     arrays, sums = {}, []
     for name, file in files.items():

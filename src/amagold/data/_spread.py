@@ -21,6 +21,7 @@ from amagold.core import trees
 from amagold.data._example_chunk import Chunk
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory, numbers_of_some
+from amagold.data._on_host import OnHost
 from amagold.data._sums import no_sum, sum_of
 
 Carry = TypeVar("Carry")
@@ -253,10 +254,16 @@ def _as_one(mesh: Mesh, axes: tuple[str, ...], pieces: Sequence[np.ndarray]) -> 
 
 def spread_in(tree: Any) -> Spread | None:
     """The spread data of a target, or of anything that has one, where it has."""
+    found = elsewhere_in(tree)
+    return found if isinstance(found, Spread) else None
+
+
+def elsewhere_in(tree: Any) -> Spread | OnHost | None:
+    """Data whose rows are worth asking for together, because each question takes its time."""
     found = [
         node
-        for node in jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, Spread))
-        if isinstance(node, Spread)
+        for node in jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, (Spread, OnHost)))
+        if isinstance(node, (Spread, OnHost))
     ]
     return found[0] if found else None
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from amagold.data import Spread
+from amagold.data import OnHost, Spread
 from amagold.runner._block import (
     CHAIN_AXES,
     Advanced,
@@ -59,7 +59,7 @@ def chunk_ahead(
     first: jax.Array,
     count: jax.Array,
     layout: Layout,
-    data: Spread,
+    data: Spread | OnHost,
 ) -> Advanced:
     """The first `count` draws of a chunk; each exchange brings the rows of a block of them."""
     states, hook = carry

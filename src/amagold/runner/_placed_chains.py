@@ -8,7 +8,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec as Spec
 
 from amagold.core.compiling import OFTEN, jit
-from amagold.data import spread_in
+from amagold.data import elsewhere_in, spread_in
 from amagold.runner._ahead import chunk_ahead
 from amagold.runner._block import Advanced, Hook, chunk
 from amagold.runner._layout import Layout
@@ -31,7 +31,7 @@ class PlacedChains(NamedTuple):
     @property
     def goes_ahead(self) -> bool:
         """Whether rows are elsewhere, and can be brought ahead."""
-        return spread_in(self.sampler.target) is not None and self.sampler.can_go_ahead
+        return elsewhere_in(self.sampler.target) is not None and self.sampler.can_go_ahead
 
     def advance(
         self, states: State, first: int, count: int, layout: Layout, hook: Hook | None = None
@@ -75,13 +75,15 @@ def _run_chunk(
     is_drawing: bool,
 ) -> Advanced:
     if mesh is None:
-        return chunk(sampler, key, chains, carry, first, count, layout, None)
+        return _chunk(sampler, key, chains, carry, first, count, layout, None, is_drawing, False)
     chain, shared, by_draw = Spec(CHAIN), Spec(), Spec(None, CHAIN)
     # every process has all chains' draws, so that one can write them and all can look at them
     is_gathered = jax.process_count() > 1
     by_chain = Advanced(chain, by_draw, shared, shared)  # type: ignore[arg-type]
     split = jax.shard_map(
-        partial(_chunk, layout=layout, is_drawing=is_drawing, is_gathered=is_gathered),
+        partial(
+            _chunk, layout=layout, axis_name=CHAIN, is_drawing=is_drawing, is_gathered=is_gathered
+        ),
         mesh=mesh,
         in_specs=(specs_of(sampler), shared, chain, (chain, shared), shared, shared),
         out_specs=shared if is_gathered else by_chain,
@@ -98,16 +100,17 @@ def _chunk(
     first: Any,
     count: Any,
     layout: Layout,
+    axis_name: str | None,
     is_drawing: bool,
     is_gathered: bool,
 ) -> Advanced:
-    """On one of several devices."""
-    data = spread_in(sampler.target)
+    """On one device."""
+    data = elsewhere_in(sampler.target)
     # what follows the transitions of all chains needs them side by side
     if data is not None and is_drawing and sampler.can_go_ahead:
         made = chunk_ahead(sampler, key, chains, carry, first, count, layout, data)
     else:
-        made = chunk(sampler, key, chains, carry, first, count, layout, CHAIN)
+        made = chunk(sampler, key, chains, carry, first, count, layout, axis_name)
     if not is_gathered:
         return made
     gather = partial(jax.lax.all_gather, axis_name=CHAIN, tiled=True)

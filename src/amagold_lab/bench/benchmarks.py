@@ -11,6 +11,7 @@ from amagold_lab.bench import (
     logistic_against_c,
     memory,
     network_overhead,
+    processes,
     startup,
     whole_run,
 )
@@ -260,6 +261,24 @@ BENCHMARKS = (
         0.7,
         True,
         disk.measure_pass,
+        is_long=True,
+    ),
+    Benchmark(
+        "processes-setup",
+        "seconds of a pass for derivatives: one process on one core / two processes on a core "
+        "each, with half of the data: 10^7 x 20 on disk",
+        1.6,
+        True,
+        processes.measure_setup,
+        is_long=True,
+    ),
+    Benchmark(
+        "processes-draws",
+        "draws/s after warm-up of sample(): two processes with half of the data and two chains "
+        "each / twice those of one process on one core with all data and two chains",
+        0.7,
+        True,
+        processes.measure_draws,
         is_long=True,
     ),
 )
