@@ -52,13 +52,18 @@ COMMANDS = (
         (
             Option(
                 ("action",),
-                {"choices": ["prepare"], "help": "prepare: convert a source to a row store, once"},
+                {
+                    "choices": ["prepare", "split"],
+                    "help": "prepare: convert a source to a row store, once; split: cut a row "
+                    "store into shards, one for each of several processes",
+                },
             ),
             Option(
                 ("source",),
                 {
                     "metavar": "SOURCE",
-                    "help": "a Parquet or Arrow file, a folder of them, or a Zarr array or group",
+                    "help": "a Parquet or Arrow file, a folder of them, or a Zarr array or group; "
+                    "for split a row store",
                 },
             ),
             Option(
@@ -72,6 +77,10 @@ COMMANDS = (
                     "metavar": "COLUMN",
                     "help": "which columns to keep, in this order; all if not given",
                 },
+            ),
+            Option(
+                ("--shards",),
+                {"type": int, "default": 2, "metavar": "NUMBER", "help": "for split (default: 2)"},
             ),
         ),
     ),

@@ -1,20 +1,31 @@
-"""`amagold data prepare SOURCE DESTINATION`: convert a table to a row store."""
+"""`amagold data prepare SOURCE DESTINATION`: convert a table to a row store; `split` cuts it."""
 
 from amagold.core.printable import printable
 
 
-def run(action: str, source: str, destination: str, columns: list[str] | None = None) -> None:
-    """Convert, unless that was done before, and say what is there.
+def run(
+    action: str,
+    source: str,
+    destination: str,
+    columns: list[str] | None = None,
+    shards: int = 2,
+) -> None:
+    """Convert, unless that was done before, or cut, and say what is there.
 
     Args:
-      action: "prepare".
-      source: Parquet or Arrow files, or Zarr.
+      action: "prepare" or "split".
+      source: Parquet or Arrow files, or Zarr; for "split" a row store.
       destination: the folder to make.
       columns: which to keep; None keeps all.
+      shards: of "split".
     """
-    from amagold.data import prepare
+    from amagold.data import prepare, split
     from amagold.data._row_store import read_manifest
 
+    if action == "split":
+        made = split(source, destination, shards)
+        print(printable(f"{made}: {shards} shards"))
+        return
     folder = prepare(source, destination, columns=columns)
     manifest = read_manifest(folder)
     print(printable(f"{folder}: {manifest.num_rows:,} rows, {manifest.file.num_bytes:,} bytes"))

@@ -15,6 +15,7 @@ from amagold.data._open_data import open
 from amagold.data._parts import part
 from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
+from amagold.data._shards import split
 from amagold.data._split_over import split_over
 from amagold.data._spread import Spread, elsewhere_in, on_mesh, spread_in, spread_over, while_any
 from amagold.data._viewed import Viewed
@@ -35,6 +36,7 @@ __all__ = [
     "open",
     "part",
     "prepare",
+    "split",
     "split_over",
     "spread_in",
     "spread_over",

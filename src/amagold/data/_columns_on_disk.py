@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 
 from amagold.data._fields import ALONE, ColumnMoments, RowView
+from amagold.data._joined import Joined
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._on_host import OnHost
 from amagold.data._protocol import Data
@@ -27,7 +28,7 @@ def columns_on_disk(data: Data) -> dict[str, ColumnOnDisk] | None:
     """
     view = data.view if isinstance(data, Viewed) else None
     stored = data.data if isinstance(data, Viewed) else data
-    if not isinstance(stored, (MemoryMapped, OnHost, Spread)) or stored.moments is None:
+    if not isinstance(stored, (Joined, MemoryMapped, OnHost, Spread)) or stored.moments is None:
         return None
     if isinstance(view, RowView):
         shapes = {field.name: field.shape for field in view.fields}

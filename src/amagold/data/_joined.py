@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 
 from amagold.core import trees
 from amagold.data._example_chunk import Chunk
+from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory
 from amagold.data._protocol import Data
 
@@ -17,12 +18,18 @@ Carry = TypeVar("Carry")
 Held = TypeVar("Held")
 
 
-@trees.record()
+@trees.record(static=("seal", "moments_bytes"))
 class Joined:
     """Nothing is copied; both have examples of one form."""
 
     first: Data
     second: Data
+    seal: str = ""  # of all examples, where it is known otherwise than from both
+    moments_bytes: bytes = b""  # `ColumnMoments` of all words, where they are known
+
+    @property
+    def moments(self) -> ColumnMoments | None:
+        return ColumnMoments.from_bytes(self.num_examples, self.moments_bytes)
 
     @property
     def num_examples(self) -> int:
@@ -90,6 +97,8 @@ class Joined:
         return InMemory(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts))
 
     def fingerprint(self) -> str:
+        if self.seal:
+            return hashlib.sha256(self.seal.encode()).digest().hex()
         both = f"{self.first.fingerprint()} {self.second.fingerprint()}"
         return hashlib.sha256(both.encode()).hexdigest()
 

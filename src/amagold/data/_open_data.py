@@ -15,6 +15,7 @@ from amagold.core.files import as_path
 from amagold.core.progress import show_steps
 from amagold.data._fields import ColumnMoments, RowView
 from amagold.data._find_source import is_zarr
+from amagold.data._joined import Joined
 from amagold.data._looked_through import Facts, look_through
 from amagold.data._memory_mapped import MemoryMapped, map_file, mapped
 from amagold.data._on_host import OnHost, on_host
@@ -23,11 +24,13 @@ from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._row_store import (
     ROWS,
+    Manifest,
     checksum,
     is_row_store,
     open_rows,
     read_manifest,
 )
+from amagold.data._shards import is_sharded, read_shards, shard_manifest
 from amagold.data._split_over import edge
 from amagold.data._spread import Spread
 from amagold.data._viewed import Viewed
@@ -51,8 +54,9 @@ def open(
     cheaply, are converted once to a row store, which is used again until its source changes.
 
     Args:
-      path: a row store (`amagold.data.prepare`), an `.npy` file or a folder of them, a Parquet or
-        Arrow file, a folder or a list of them, or a Zarr array or group.
+      path: a row store (`amagold.data.prepare`) or a folder of its shards (`amagold.data.split`),
+        an `.npy` file or a folder of them, a Parquet or Arrow file, a folder or a list of them, or
+        a Zarr array or group.
       columns: which columns or arrays to take; None takes all.
       part: (i, n) opens the i-th of n parts of the rows, counted from 0, for the i-th of n
         processes of JAX, whose parts are then one; in one process alone it is that part.
@@ -70,6 +74,8 @@ def _open(path: Any, columns: Any, part: Any, cache: Any, progress: bool | None)
     place = as_path("path", path, "a file or a folder")
     if not place.exists():
         raise ValueError(f"path must exist, but {str(place)!r} does not")
+    if is_sharded(place):
+        return _open_shards(place, columns, part, progress)
     if is_row_store(place):
         return _open_store(place, columns, part, progress)
     if place.suffix == ".npy":
@@ -113,6 +119,55 @@ def _open_store(
     folder: Path, columns: Sequence[str] | None, part: Any, progress: bool | None
 ) -> Data:
     manifest = read_manifest(folder)
+    words, scattered = _mapped_rows(folder, manifest, progress)
+    first, last = _range(len(words), part)
+    stored = _as_data(
+        words[first:last], scattered[first:last], manifest.seal, manifest.moments, part
+    )
+    return _seen(stored, folder, manifest, columns)
+
+
+def _open_shards(
+    folder: Path, columns: Sequence[str] | None, part: Any, progress: bool | None
+) -> Data:
+    """One shard for a part, or all of them, one after the other."""
+    shards = read_shards(folder)
+    count = len(shards.names)
+    if part is None:
+        places: Sequence[int] = range(count)
+    else:
+        _check_part(part)
+        if part[1] != count:
+            raise ValueError(
+                f"part must be one of {count}, because there are as many shards in "
+                f"{str(folder)!r}, got {part!r}; split the row store anew, or start as many "
+                "processes"
+            )
+        places = [part[0]]
+    manifests = [shard_manifest(folder, shards, place) for place in places]
+    rows = [
+        _mapped_rows(folder / shards.names[place], manifest, progress)
+        for place, manifest in zip(places, manifests, strict=True)
+    ]
+    if part is not None or count == 1:
+        stored: Data = _as_data(*rows[0], shards.seal, shards.moments, part)
+    else:
+        each = [mapped(*both, "", None) for both in rows]
+        joined = functools.reduce(Joined, each[:-1])
+        stored = Joined(joined, each[-1], shards.seal, shards.moments.as_bytes())
+    return _seen(stored, folder, manifests[0], columns)
+
+
+def _mapped_rows(
+    folder: Path, manifest: Manifest, progress: bool | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """All rows, to be read in order and here and there."""
+    with show_steps(f"verifying {folder.name}", shown=progress) as report:
+        return open_rows(folder, manifest, report), map_file(folder / ROWS, scattered=True)
+
+
+def _seen(stored: Data, folder: Path, manifest: Manifest, columns: Sequence[str] | None) -> Data:
+    """Stored words as a table's rows."""
     names = [field.name for field in manifest.fields]
     missing = [name for name in columns or () if name not in names]
     if missing:
@@ -120,16 +175,6 @@ def _open_store(
             f"columns must be among those of {str(folder)!r}, but {missing[0]!r} is not: it has "
             f"{', '.join(map(repr, names[:20]))}"
         )
-    with show_steps(f"verifying {folder.name}", shown=progress) as report:
-        words = open_rows(folder, manifest, report)
-    first, last = _range(len(words), part)
-    stored = _as_data(
-        words[first:last],
-        map_file(folder / ROWS, scattered=True)[first:last],
-        manifest.seal,
-        manifest.moments,
-        part,
-    )
     # without the levels: a view is looked up with every program, and their names do not matter
     coded = tuple(field.name for field in manifest.fields if field.levels is not None)
     fields = tuple(field._replace(levels=None) for field in manifest.fields)
@@ -222,6 +267,18 @@ def _range(num_rows: int, part: Any) -> tuple[int, int]:
     """The first row of a part, and where it ends."""
     if part is None:
         return 0, num_rows
+    _check_part(part)
+    number, count = part
+    first, last = (edge(num_rows, place, count) for place in (number, number + 1))
+    if first == last:
+        raise ValueError(
+            f"part must hold at least one row, but part {number} of {count} of {num_rows} rows "
+            "has none; use fewer parts"
+        )
+    return first, last
+
+
+def _check_part(part: Any) -> None:
     if not (isinstance(part, tuple) and len(part) == 2):
         raise ValueError(f"part must be a pair (i, n), got {part!r}")
     number, count = part
@@ -235,10 +292,3 @@ def _range(num_rows: int, part: Any) -> tuple[int, int]:
             f"part must be (jax.process_index(), jax.process_count()), which is {here} here, got "
             f"{part!r}; one process has one part"
         )
-    first, last = (edge(num_rows, place, count) for place in (number, number + 1))
-    if first == last:
-        raise ValueError(
-            f"part must hold at least one row, but part {number} of {count} of {num_rows} rows "
-            "has none; use fewer parts"
-        )
-    return first, last
