@@ -29,6 +29,7 @@ from .diagnose import (
     symmetric_kl as symmetric_kl,
 )
 from .energy import energy_difference as energy_difference
+from .processes import PeerError as PeerError
 from .runner import run_chains as run_chains
 from .samplers import (
     Info as Info,

@@ -3,10 +3,13 @@ covers all parts.
 """
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import parts
+from jax.sharding import Mesh
 
 import amagold
 
@@ -61,10 +64,14 @@ WARMUPS = {
 STARTS = ("init", "init_per_chain", "dispersed")
 
 
+MESHES = ("none", "data", "chain")  # what a mesh that is given splits
+
+
 class Cell(NamedTuple):
     combination: Combination
     num_chains: int
     options: Options
+    mesh: str = "none"
 
     def arguments(self) -> dict[str, Any]:
         options = self.options
@@ -77,6 +84,11 @@ class Cell(NamedTuple):
             },
             "dispersed": {},
         }
+        meshes = {
+            "none": {},
+            "data": {"mesh": mesh((1, len(jax.devices())))},
+            "chain": {"mesh": mesh((math.gcd(self.num_chains, len(jax.devices())), 1))},
+        }
         return {
             "num_samples": 6,
             "num_chains": self.num_chains,
@@ -86,6 +98,7 @@ class Cell(NamedTuple):
             "max_time": 3600.0,
             **WARMUPS[options.warmup],
             **starts[options.start],
+            **meshes[self.mesh],
         }
 
     @property
@@ -98,8 +111,13 @@ class Cell(NamedTuple):
                 self.options.start,
                 f"thin {self.options.thin}",
                 self.options.warmup,
+                *([] if self.mesh == "none" else [f"mesh of {self.mesh}"]),
             ]
         )
+
+
+def mesh(shape: tuple[int, int]) -> Mesh:
+    return Mesh(np.array(jax.devices()[: math.prod(shape)]).reshape(shape), ("chain", "data"))
 
 
 def combinations() -> list[Combination]:
@@ -171,7 +189,8 @@ def product() -> list[Cell]:
             chosen for chosen in options() if warmup_refusal(combination, chosen.warmup) is None
         ]
         # a step that shares no factor with the number of options meets them all
-        found.append(Cell(combination, chains, fitting[number * 17 % len(fitting)]))
+        chosen = fitting[number * 17 % len(fitting)]
+        found.append(Cell(combination, chains, chosen, MESHES[number * 5 // 3 % len(MESHES)]))
     return found
 
 
@@ -182,6 +201,7 @@ def pairs_of(cell: Cell) -> set[tuple[Any, ...]]:
         *zip(Combination._fields, combination, strict=True),
         *zip(Options._fields, chosen, strict=True),
     ]
+    kinds.append(("mesh", cell.mesh))
     return {(kind, value, cell.num_chains) for kind, value in kinds if value not in (OWN, "")}
 
 

@@ -168,7 +168,7 @@ def run_in_two_parts(sampler, arguments, asked, folder, monkeypatch):
                 "the run must be stopped between two kept draws"
             )
             assert part.is_partial
-            return amagold.resume(path, sampler, progress=False)
+            return amagold.resume(path, sampler, progress=False, mesh=arguments.get("mesh"))
     raise AssertionError("the run was never stopped")
 
 

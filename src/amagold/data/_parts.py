@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from amagold.core.devices import use_all_cores
 from amagold.data._checked_arrays import checked_data
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory
@@ -105,6 +106,7 @@ def part(data: Any) -> Data:
       data: a pytree of arrays with one common leading axis, or `amagold.data.open(...)` of files
         that this process alone has.
     """
+    use_all_cores()  # before the first array is made, because JAX fixes its devices then
     with watched():
         return _part(data if isinstance(data, Data) else InMemory(checked_data(data)))
 

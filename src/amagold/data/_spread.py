@@ -24,6 +24,8 @@ from amagold.data._in_memory import InMemory, numbers_of_some
 from amagold.data._on_host import OnHost
 from amagold.data._sums import no_sum, sum_of
 
+MOST_ROWS = 2**31 - 1
+
 Carry = TypeVar("Carry")
 Held = TypeVar("Held")
 Tree = TypeVar("Tree")
@@ -217,6 +219,11 @@ def spread_over(
     """Parts as one: `own` are those of this process's devices, as NumPy arrays, once to be read in
     order and once here and there; `counts` are the rows of all devices.
     """
+    if sum(counts) > MOST_ROWS:
+        raise ValueError(
+            f"data must have at most {MOST_ROWS:,} rows in all, because their numbers are of 32 "
+            f"bits, got {sum(counts):,}"
+        )
     length = min(counts)
     num_last = max(counts) - length
 

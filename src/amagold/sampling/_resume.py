@@ -6,12 +6,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from amagold.adaptation._window_adaptation import Progress, begin
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
 from amagold.planning._at_mode import AtMode
 from amagold.processes import share, watched
+from amagold.runner._placement import using
 from amagold.samplers import Sampler, State
 from amagold.sampling import _engine as engine
 from amagold.sampling._advice import warn
@@ -21,6 +23,7 @@ from amagold.sampling._given_sampler import Given
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._jax_context import usual_jax
 from amagold.sampling._labels import MIXED
+from amagold.sampling._layout_on_mesh import laid_out
 from amagold.sampling._likeness import unlike_parts
 from amagold.sampling._load import load
 from amagold.sampling._prepare import Prepared, rules_of, target_of
@@ -51,6 +54,7 @@ def resume(
     progress: bool = True,
     max_time: float | None = None,
     init: trees.PyTree = None,
+    mesh: Mesh | None = None,
 ) -> Run:
     """Go on with a run that was stopped or killed. The draws end bit-identical to those of a run
     that never stopped.
@@ -63,12 +67,16 @@ def resume(
       target_or_sampler: what the run was begun with.
       progress, max_time: as in `amagold.sample`.
       init: a position of the target, needed only where positions are of a class of your own.
+      mesh: as in `amagold.sample`; another one than the run began with may round differently.
     """
     use_all_cores()
     check_max_time(max_time)
+    if mesh is not None:
+        num_chains = open_store(path, read_only=True)[1].settings.num_chains
+        target_or_sampler = laid_out(target_or_sampler, mesh, num_chains)
     target = target_of(target_or_sampler)
     folder = open_store(path, read_only=True)[0].path
-    with watched(), Stopper(max_time) as own, usual_jax():
+    with watched(), using(mesh), Stopper(max_time) as own, usual_jax():
         lock = Lock(folder / PRIVATE, folder) if is_first() else None
         try:
             if lock is None:
