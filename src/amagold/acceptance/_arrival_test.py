@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision, RowNumbers
@@ -32,8 +33,8 @@ class Question(NamedTuple):
 
 
 class ArrivalTest(Acceptance):
-    """Candidates come in blocks, the first of which depends on the test's randomness alone: its
-    rows can be brought before the chain is there.
+    """Candidates come in blocks, the first of which depends on the test's randomness alone: rows of
+    it can be brought before the chain is there.
     """
 
     name: ClassVar[str]
@@ -43,6 +44,16 @@ class ArrivalTest(Acceptance):
 
     table: ArrivalTable
     block_size: int
+
+    @property
+    def num_foreseen(self) -> int:
+        """Candidates whose rows are brought ahead: few tests should need more, and each costs."""
+        return self.block_size
+
+    @property
+    def horizon(self) -> Scalar:
+        """Candidates that come later are not brought: few tests look so far."""
+        return jnp.float32(jnp.inf)
 
     @abstractmethod
     def question(self, target: Posterior, memory: Any, proposed: Position) -> Question: ...
@@ -65,10 +76,13 @@ class ArrivalTest(Acceptance):
         return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
     def foresee(self, draws: Draws) -> tuple[Arrivals, RowNumbers]:
-        """The first block of candidates."""
-        arrivals = arrivals_of(draws[1], jnp.int32(0), self.table, self.block_size)
+        """The first candidates, of those that `decide` would begin with."""
+        block = arrivals_of(draws[1], jnp.int32(0), self.table, self.block_size)
+        arrivals = jax.tree.map(lambda leaf: leaf[..., : self.num_foreseen], block)
         examples, _ = self.table.candidates(arrivals.words)
-        return arrivals, jnp.minimum(examples, self.table.num_rows - 1)
+        comes_in_time = jnp.cumsum(arrivals.waiting_times) < self.horizon
+        # a negative number is no row's
+        return arrivals, jnp.where(comes_in_time & (examples < self.table.num_rows), examples, -1)
 
     def decide_from(
         self,
@@ -84,7 +98,7 @@ class ArrivalTest(Acceptance):
         there, rate, scans, look = self.question(posterior, memory, proposed)
         count = look(none_counted(), foreseen._replace(rows=rows))
         decision = conclude(posterior, draws[0], memory, there, work, None, count)
-        return decision, ~scans & ~(count.time < rate)
+        return decision, ~scans & ~(jnp.minimum(count.time, self.horizon) < rate)
 
     def num_examples(self, target: Target) -> int:
         return self.block_size

@@ -55,7 +55,7 @@ class TunaMemory(NamedTuple):
     energy: Scalar  # -log prior + T(theta), without the constant
 
 
-@trees.record(static=("order", "block_size", "bounds", "is_scalar"))
+@trees.record(static=("order", "block_size", "bounds", "is_scalar", "usual"))
 class TunaTest(ArrivalTest):
     """Exact, at a cost that does not grow with the data. `acceptance.tuna` makes it."""
 
@@ -74,6 +74,15 @@ class TunaTest(ArrivalTest):
     # examples that a test of a posterior near its Laplace approximation looks at
     typical: Scalar
     most: Scalar  # arrivals above which all data are looked at instead
+    usual: int = 0  # candidates that nearly all tests can do with; 0 where it is not known
+
+    @property
+    def num_foreseen(self) -> int:
+        return min(self.block_size, self.usual) or self.block_size
+
+    @property
+    def horizon(self) -> Scalar:
+        return 3.0 + 5.0 * self.typical
 
     @property
     def norm(self) -> Norm:

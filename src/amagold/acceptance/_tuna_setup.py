@@ -26,6 +26,7 @@ from amagold.mode._row_bounds import Norm, TaylorBound, bound_sums
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
+SPARE, MANY_TIMES = 8, 3  # candidates foreseen, and times as many as a typical test looks at
 NUM_PAIRS, NUM_ROWS = 64, 256  # that the typical share of the bounds is measured from
 
 
@@ -94,7 +95,7 @@ def tuna(
     order: int = 2,
     center: trees.PyTree = None,
     *,
-    block_size: int = 32,
+    block_size: int = 16,
     noise: float = 0.05,
     bounds: LinearBounds | None = None,
     most: float | None = None,
@@ -118,7 +119,7 @@ def tuna(
         "block_size",
         block_size,
         at_least=1,
-        remedy="give the arrivals looked at together; 32 is usual",
+        remedy="give the arrivals looked at together; 16 is usual",
     )
     checks.number(
         "noise", noise, above=0.0, remedy="give the variance of log a to allow; 0.05 costs little"
@@ -177,7 +178,12 @@ def _measured(target: Posterior, test: TunaTest) -> TunaTest:
     # kappa C M and the candidates that do not arrive, or all data
     read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
     typical = np.mean(np.minimum(read, float(test.most)))
-    return dataclasses.replace(test, spread=jnp.float32(spread), typical=jnp.float32(typical))
+    # their number varies like a Poisson number, and with the two positions; even, so that little
+    # else makes another program
+    usual = 2 * math.ceil((SPARE + MANY_TIMES * typical) / 2)
+    return dataclasses.replace(
+        test, spread=jnp.float32(spread), typical=jnp.float32(typical), usual=usual
+    )
 
 
 @jit(ONCE)

@@ -1,11 +1,22 @@
 """One of the processes that `amagold launch` starts: it joins the others, then runs the script."""
 
+import os
 import runpy
 import socket
 import sys
 
 
+def _take_share(number: int, count: int) -> None:
+    """This process's share of the cores, before XLA starts a thread for each that it sees."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    own = cores[number * len(cores) // count : (number + 1) * len(cores) // count]
+    os.sched_setaffinity(0, own or {cores[number % len(cores)]})
+
+
 def main(address: str, count: str, number: str, script: str, *arguments: str) -> None:
+    _take_share(int(number), int(count))
     import jax
 
     with socket.socket() as here:

@@ -138,9 +138,7 @@ def chunk_ahead(
         begin = (someone_waits.astype(jnp.int32), at, made)
         _, at, made = jax.lax.while_loop(goes_on, step, begin)
         # what a chain did not make is written over by the next block, or lies beyond the end
-        kept = (_put if alone else jax.vmap(_put, in_axes=(1, 1, 0), out_axes=1))(
-            kept, made, before.done
-        )
+        kept = _put(kept, made, before.done) if alone else _put_each(kept, made, before.done)
         flags = jnp.stack([jnp.any(at.done < needed), jnp.any(at.waits)])
         return data.anyone(flags), at, kept
 
@@ -150,12 +148,17 @@ def chunk_ahead(
         jnp.zeros(() if alone else chains.shape, bool),
     )
     num_draws = layout.num_blocks * layout.num_kept
+
+    def _with_room(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
+        return (room, *shape) if alone else (shape[0], room, *shape[1:])
+
     form = jax.eval_shape(lambda: together(at, deliver(at.done).at(0))[1])
-    kept = jax.tree.map(
-        lambda leaf: jnp.zeros((num_draws * layout.thin + in_block, *leaf.shape), leaf.dtype), form
-    )
+    room = num_draws * layout.thin + in_block
+    kept = jax.tree.map(lambda leaf: jnp.zeros(_with_room(leaf.shape, room), leaf.dtype), form)
     flags = jnp.stack([needed > 0, jnp.bool_(False)])  # go on, and someone waits
     _, at, kept = jax.lax.while_loop(lambda now: now[0][0], block, (flags, at, kept))
+    if not alone:
+        kept = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), kept)
     kept = _thinned(kept, num_draws, layout.thin)
     states = at.states
     if alone:
@@ -184,6 +187,23 @@ def _kept_at(number: Any, room: Kept, at: At, kept: Kept) -> tuple[At, Kept]:
     return at, jax.tree.map(
         lambda leaf, one: jax.lax.dynamic_update_index_in_dim(leaf, one, number, 0), room, kept
     )
+
+
+def _put_each(into: Kept, block: Kept, starts: jax.Array) -> Kept:
+    """The same for every chain from its own start; chains come first in what is written into."""
+
+    def put(chain: jax.Array, into: Kept) -> Kept:
+        return jax.tree.map(
+            lambda leaf, rows: jax.lax.dynamic_update_slice(
+                leaf,
+                jax.lax.dynamic_index_in_dim(rows, chain, 1, keepdims=False)[None],
+                (chain, starts[chain].astype(jnp.int32), *[0] * (leaf.ndim - 2)),
+            ),
+            into,
+            block,
+        )
+
+    return jax.lax.fori_loop(0, starts.shape[0], put, into)
 
 
 def _put(into: Kept, block: Kept, start: jax.Array) -> Kept:

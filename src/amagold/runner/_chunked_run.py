@@ -6,9 +6,13 @@ import jax
 import numpy as np
 
 from amagold.runner._block import Kept
-from amagold.runner._layout import KEPT_BYTES, Layout, plan_layout
+from amagold.runner._layout import KEPT_BYTES, MAX_CHUNK, Layout, plan_layout
 from amagold.runner._placed_chains import place
 from amagold.samplers import Sampler, State
+
+# transitions whose rows one exchange brings: enough to hide what it costs, and few enough that
+# chains seldom have to wait for the next
+MOST_AHEAD = 1024
 
 
 def run_chunks(
@@ -47,7 +51,14 @@ def run_chunks(
     if chains.goes_ahead:
         chunk_bytes //= thin  # what is brought ahead keeps all transitions until the chunk ends
     layout = plan_layout(
-        sampler, states, num_samples, thin, chains.num_devices, chunk_bytes, at_once
+        sampler,
+        states,
+        num_samples,
+        thin,
+        chains.num_devices,
+        chunk_bytes,
+        at_once,
+        MOST_AHEAD if chains.goes_ahead else MAX_CHUNK,
     )._replace(energy=keep_energy)
 
     def advance(states: State, at: int, count: int, layout: Layout) -> tuple[State, Kept]:

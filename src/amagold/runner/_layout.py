@@ -42,10 +42,12 @@ def plan_layout(
     num_devices: int = 1,
     chunk_bytes: int = KEPT_BYTES,
     at_once: int | None = None,
+    most_in_block: int = MAX_CHUNK,
 ) -> Layout:
     """Cut a run so that what a chunk holds on one device stays within the byte budget.
 
-    With `at_once`, and without thinning, a chunk has that many draws whatever they take.
+    With `at_once`, and without thinning, a chunk has that many draws whatever they take. A block
+    has up to `most_in_block` transitions.
 
     Whether randomness is drawn late does not depend on the budget or the devices, because it can
     show in the rounding.
@@ -60,6 +62,7 @@ def plan_layout(
     )
     kept_bytes = trees.num_bytes(one.position) + INFO_BYTES
     in_block = max(1, min(BLOCK_BYTES, chunk_bytes) // max(1, chains * drawn_bytes))
+    in_block = min(in_block, most_in_block)
     if at_once is not None and thin == 1:
         num_kept = _even_cut(at_once, min(in_block, at_once))
         return Layout(-(-at_once // num_kept), num_kept, 1, late)

@@ -1,7 +1,6 @@
-"""Run by `amagold launch`: what one of the processes measures. It stays on a core of its own."""
+"""Run by `amagold launch`: what one of the processes measures, on its share of the cores."""
 
 import json
-import os
 import sys
 
 import jax
@@ -16,7 +15,6 @@ from amagold_lab.bench.processes import NUM_CHAINS, NUM_SAMPLES, shortest
 NUM_EXCHANGES = 1_000
 
 here, count = jax.process_index(), jax.process_count()
-os.sched_setaffinity(0, {here % (os.cpu_count() or 1)})
 data = amagold.data.open(sys.argv[1], part=(here, count) if count > 1 else None, progress=False)
 target = amagold.models.logistic(data, outcome="y")
 position = target.init

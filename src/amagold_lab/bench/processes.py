@@ -1,6 +1,7 @@
 """Two processes with half the data each, beside one process on one core that has them all."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,11 +23,14 @@ def found(num_processes: int) -> dict[str, Any]:
     """What the processes measured, each on a core of its own."""
     launch = ["-m", "amagold_lab.cli", "launch", "-n", str(num_processes)]
     script = str(Path(__file__).with_name("one_process.py"))
+    # one process alone gets one core of two, as each of two does
+    cores = sorted(os.sched_getaffinity(0))
     done = subprocess.run(
         [sys.executable, *launch, script, str(folder_of(NUM_ROWS))],
         capture_output=True,
         text=True,
         check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores[:num_processes]),
     )
     told = [line for line in done.stdout.splitlines() if line.startswith("[0] {")]
     if done.returncode or not told:
