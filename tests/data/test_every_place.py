@@ -56,7 +56,9 @@ def test_rows_have_the_axes_of_their_numbers(place):
     assert found["x"].shape == (2, 2, 2)
 
 
-@pytest.mark.parametrize("chunk_size", [1, 3, 4, 10, 11, 99])
+@pytest.mark.parametrize(
+    "chunk_size", [3, 11, *(pytest.param(size, marks=pytest.mark.slow) for size in (1, 4, 10, 99))]
+)
 def test_a_walk_sees_each_example_once(place, chunk_size):
     def visit(carry, chunk):
         total, found = carry
@@ -70,7 +72,7 @@ def test_a_walk_sees_each_example_once(place, chunk_size):
     np.testing.assert_array_equal(found, NUMBERS + 1)
 
 
-@pytest.mark.parametrize("chunk_size", [3, 11])
+@pytest.mark.parametrize("chunk_size", [3, pytest.param(11, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("asked", [[True], [False], [True, False], [False, False]])
 def test_a_walk_that_nobody_asks_for_is_not_made(place, asked, chunk_size):
     """Chains side by side go together, so that one that asks makes all of them go; the others keep
@@ -129,7 +131,9 @@ def log_prior(position):
     return -0.5 * position**2
 
 
-@pytest.mark.parametrize("num_chains", [1, 2, 4])
+@pytest.mark.parametrize(
+    "num_chains", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4))]
+)
 def test_a_run_is_the_same_as_from_memory(place, num_chains):
     """Sums over all data, minibatches and an exact test: to the bit, or to what sums in another
     order round to.

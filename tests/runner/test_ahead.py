@@ -107,9 +107,8 @@ def test_draws_are_those_of_rows_at_hand(name, num_chains, thin, counts, waits):
     assert len(np.unique(found[0].position)) > 40
 
 
-@pytest.mark.parametrize(
-    "num_chains", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (3, 4))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("num_chains", [2, 3, 4])
 def test_so_are_those_of_rows_that_the_host_brings(num_chains, waits):
     """To the bit: the arithmetic is the same."""
     given = posterior()

@@ -606,3 +606,33 @@ def test_guards_for_debugging_do_not_show(name, value):
     finally:
         jax.config.update(name, earlier)
     np.testing.assert_array_equal(found, usual)
+
+
+def small_regression():
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=(200, 2)).astype(np.float32)
+    return amagold.models.logistic(x, generator.random(200) < 0.4)
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_mesh_of_jax_is_taken_as_it_comes():
+    settings = {"num_samples": 20, "num_warmup": 20, "num_chains": 2, "progress": False}
+    given = jax.make_mesh((1, 2), ("chain", "data"))
+    split = amagold.sample(small_regression(), mesh=given, **settings)
+    whole = amagold.sample(small_regression(), **settings)
+    for name, draws in split.posterior.data_vars.items():
+        np.testing.assert_allclose(draws, whole.posterior[name], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "message"),
+    [
+        ("two", "mesh must be a jax.sharding.Mesh with an axis 'chain'"),
+        (((2,), ("data",)), "mesh must be a jax.sharding.Mesh with an axis 'chain'"),
+        (((2,), ("chain",)), "mesh must have as many devices along 'chain' as divide num_chains"),
+    ],
+)
+def test_other_meshes_are_refused(mesh, message):
+    given = mesh if isinstance(mesh, str) else jax.make_mesh(*mesh)
+    with pytest.raises(ValueError, match=message):
+        amagold.sample(small_regression(), num_chains=3, mesh=given, progress=False)

@@ -12,6 +12,13 @@ from amagold.samplers import Sampler
 from amagold.target import Posterior
 
 
+def plain(mesh: Mesh | None) -> Mesh | None:
+    """The same devices under the same names, whose arrays JAX lays out by itself: `jax.make_mesh`
+    may ask for types that say where they lie.
+    """
+    return Mesh(mesh.devices, mesh.axis_names) if isinstance(mesh, Mesh) else mesh
+
+
 def laid_out(target_or_sampler: Any, mesh: Mesh, num_chains: int) -> Any:
     """The target, or the sampler, with its data where the mesh says; what a sampler knows of all
     data beforehand stays.

@@ -23,7 +23,7 @@ from amagold.sampling._given_sampler import Given
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._jax_context import usual_jax
 from amagold.sampling._labels import MIXED
-from amagold.sampling._layout_on_mesh import laid_out
+from amagold.sampling._layout_on_mesh import laid_out, plain
 from amagold.sampling._likeness import unlike_parts
 from amagold.sampling._load import load
 from amagold.sampling._prepare import Prepared, rules_of, target_of
@@ -71,6 +71,7 @@ def resume(
     """
     use_all_cores()
     check_max_time(max_time)
+    mesh = plain(mesh)
     if mesh is not None:
         num_chains = open_store(path, read_only=True)[1].settings.num_chains
         target_or_sampler = laid_out(target_or_sampler, mesh, num_chains)

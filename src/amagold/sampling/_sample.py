@@ -29,7 +29,7 @@ from amagold.sampling._display import Display, say
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._jax_context import usual_jax
 from amagold.sampling._labels import check_label
-from amagold.sampling._layout_on_mesh import laid_out
+from amagold.sampling._layout_on_mesh import laid_out, plain
 from amagold.sampling._load import open_groups
 from amagold.sampling._prepare import Prepared, make_keys, prepare, target_of
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
@@ -99,6 +99,7 @@ def sample(
         the data whole, or in the parts that processes have opened.
     """
     use_all_cores()
+    mesh = plain(mesh)
     if mesh is not None:
         target_or_sampler = laid_out(target_or_sampler, mesh, num_chains)
     settings = Settings(
