@@ -134,7 +134,8 @@ def few_slots(monkeypatch):
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("resample_momentum", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("resample_momentum", [True, False])
 def test_exact_draws_stay_exact_with_several_rows_to_a_slot(few_slots, resample_momentum):
     sampler = sampler_with(acceptance.tuna(2, block_size=16, most=400.0), resample_momentum)
     assert sampler.acceptance.table.each == 4

@@ -65,6 +65,7 @@ def of_all():
     return means(amagold.sample(target, 4_000, 200, num_chains=32, seed=5, progress=False))
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_all_rows(of_all, wide_run):
     run = wide_run
     updated = amagold.update(run, (X[OLD:], Y[OLD:]), 4_000, progress=False)
