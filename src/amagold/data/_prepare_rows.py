@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from amagold.core.files import UNUSABLE, as_path, read_whole, remove, write_whole
 from amagold.core.progress import Steps, show_steps
@@ -60,6 +59,8 @@ def prepare(
       columns: which to keep, in this order; None keeps all.
       progress: whether to show a bar; None shows it on a terminal.
     """
+    from filelock import FileLock, Timeout  # late: it brings asyncio, and few runs convert
+
     folder = as_path("destination", destination, "a folder to make")
     rows = find_source("source", source, columns)
     if rows.num_rows < 1:

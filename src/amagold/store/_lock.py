@@ -5,8 +5,6 @@ however it ends.
 import os
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 
 class StoreInUseError(OSError):
     """Another process is writing to the run."""
@@ -16,6 +14,8 @@ class Lock:
     """Held from creation until `release`."""
 
     def __init__(self, folder: Path, name: Path) -> None:
+        from filelock import FileLock, Timeout  # late, because it brings asyncio
+
         folder.mkdir(exist_ok=True)
         self._owner = folder / "owner"
         self._lock = FileLock(folder / "lock")
