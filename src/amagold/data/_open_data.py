@@ -235,12 +235,18 @@ def _open_arrays(
             done += num_bytes
             report(min(done, total), total)
 
+        # a part alone is looked through by itself; of several, each begins with its first block
+        is_alone = part is not None and jax.process_count() == 1
         for name, array in arrays.items():
-            facts[name], bad = look_through(array, first, last, count)
+            if is_alone:
+                facts[name], bad = look_through(array[first:last], 0, last - first, count)
+            else:
+                facts[name], bad = look_through(array, first, last, count)
             if bad is not None:
+                at = bad + first * is_alone
                 raise ValueError(
                     f"path must hold finite numbers, but {str(files[name])!r} has others from "
-                    f"row {bad:,} on; drop or impute those rows first"
+                    f"row {at:,} on; drop or impute those rows first"
                 )
     if part is not None:
         every = share([list(facts[name]) for name in arrays])

@@ -25,6 +25,7 @@ from amagold.data._on_host import OnHost
 from amagold.data._sums import no_sum, sum_of
 
 MOST_ROWS = 2**31 - 1
+NAN_BITS = 0x7FC00000  # of a float32 that is no number
 
 Carry = TypeVar("Carry")
 Held = TypeVar("Held")
@@ -303,9 +304,12 @@ def while_any(
 
 
 def _spoilt_unless(is_right: jax.Array, leaf: jax.Array) -> jax.Array:
+    is_right = _as_wide(is_right, leaf)
+    if leaf.dtype == jnp.int32:  # the words of a row store, some of which may be floats
+        return jnp.where(is_right, leaf, NAN_BITS)
     if not jnp.issubdtype(leaf.dtype, jnp.floating):
         return leaf
-    return jnp.where(_as_wide(is_right, leaf), leaf, jnp.nan)
+    return jnp.where(is_right, leaf, jnp.nan)
 
 
 def _packed(tree: Tree, leading: int) -> tuple[jax.Array, Callable[[jax.Array, int], Tree]]:

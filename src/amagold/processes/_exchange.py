@@ -21,7 +21,13 @@ class PeerError(RuntimeError):
 
 def patience() -> float:
     """Seconds without a sign of life after which a process counts as lost."""
-    return float(os.environ.get("AMAGOLD_PATIENCE", DEFAULT_PATIENCE))
+    given = os.environ.get("AMAGOLD_PATIENCE", str(DEFAULT_PATIENCE))
+    try:
+        return float(given)
+    except ValueError:
+        raise ValueError(
+            f"AMAGOLD_PATIENCE must be a number of seconds, got {given!r}; unset it, or give 30"
+        ) from None
 
 
 def client() -> Any:

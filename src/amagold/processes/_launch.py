@@ -52,6 +52,7 @@ def _start(
         env={"JAX_NUM_CPU_DEVICES": str(cores), **os.environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        start_new_session=True,  # Ctrl-C reaches them once, by the launcher
     )
     assert process.stdout is not None
     reader = threading.Thread(target=_repeat, args=(process.stdout, number), daemon=True)

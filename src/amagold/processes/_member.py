@@ -26,6 +26,7 @@ def main(address: str, count: str, number: str, script: str, *arguments: str) ->
         unused = f"127.0.0.1:{here.getsockname()[1]}"
     jax.distributed.initialize(address, int(count), int(number), coordinator_bind_address=unused)
     sys.argv = [script, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))  # as Python itself would have it
     runpy.run_path(script, run_name="__main__")
 
 

@@ -41,6 +41,7 @@ class Watch:
     """The other processes, as this one hears of them."""
 
     def __init__(self) -> None:
+        patience()  # a value that cannot be used is said now, and not by the thread
         self._number, self._count = jax.process_index(), jax.process_count()
         self._began = time.monotonic()
         self._said: dict[int, str] = {}
@@ -108,8 +109,9 @@ class Watch:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Work in which this process may have to wait for others."""
+        if self._last_words is not None:
+            raise PeerError(f"this process has failed before, and the others know it; {REMEDY}")
         self._working_since = time.monotonic()
-        self._last_words = None  # who failed before may try again
         try:
             yield
         except PeerError:
@@ -117,9 +119,10 @@ class Watch:
         except jax.errors.JaxRuntimeError as reason:
             found = self.explain(reason)
             if found is reason:
+                self._say(f"{FAILED}failed with {type(reason).__name__}: {reason}")
                 raise
             raise found from reason
-        except Exception as reason:
+        except BaseException as reason:
             self._say(f"{FAILED}failed with {type(reason).__name__}: {reason}")
             raise
         finally:

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -67,6 +68,11 @@ def update(
         raise ValueError(
             "run must come from amagold.sample or amagold.update in this process, got one that "
             "was loaded, which has no sampler; resume it first"
+        )
+    if jax.process_count() > 1:
+        raise ValueError(
+            "run must be of one process to be updated, got one of several; load its draws, or "
+            "begin a new run with all rows"
         )
     if not draws:
         raise ValueError("run must have draws to go on from, got none; let it go on first")
