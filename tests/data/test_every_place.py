@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import Mesh
+from jax.sharding import Mesh, PartitionSpec as Spec
 
 import amagold
 from amagold.data import Data, InMemory, NoData, split_over
@@ -92,6 +92,23 @@ def test_a_walk_that_nobody_asks_for_is_not_made(place, asked, chunk_size):
     jax.effects_barrier()
     np.testing.assert_array_equal(found, np.where(asked, weights * NUMBERS.sum() - 1.0, -1.0))
     assert bool(visits) == any(asked)
+
+
+def test_chains_of_several_devices_ask_for_rows_in_double_precision_too():
+    """Whole numbers are then of 64 bits wherever nobody says otherwise."""
+    data = split(ARRAYS)
+    numbers = jnp.asarray([[3, 0], [10, 7]])
+    with jax.enable_x64(True):
+        asked = jax.shard_map(
+            lambda data, numbers: data.rows(numbers),
+            mesh=data.mesh,
+            in_specs=(Spec("data"), Spec("data")),
+            out_specs=Spec("data"),
+            check_vma=False,
+        )
+        found = jax.jit(asked)(data, numbers)
+    np.testing.assert_array_equal(found["y"], numbers)
+    np.testing.assert_array_equal(found["x"][..., 0], numbers)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 11, 50])

@@ -55,7 +55,11 @@ elif what == "store":
 elif what == "whole":  # the same arrays on all processes: only chains are spread
     save(amagold.sample(small(in_memory(None)), **quick))
 elif what == "full test":
-    target = small(amagold.data.part(in_memory(None)))
+    # every process gives the same rows as its part: as many times as there are processes
+    rows = in_memory(None)
+    if count == 1:
+        rows = {"x": np.concatenate([rows["x"]] * int(rest[0]))}
+    target = small(amagold.data.part(rows))
     save(amagold.sample(amagold.hmc(target, step_size=0.2, num_steps=3), **quick))
 elif what == "other seed":
     amagold.sample(small(in_memory(None)), seed=here, **quick)

@@ -16,8 +16,11 @@ import amagold
 from amagold import acceptance, gradients
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import trees
+from amagold.data import Spread
 from amagold.data._on_host import on_host
 from amagold.runner import _ahead
+from amagold.runner._chains import start_chains
+from amagold.runner._layout import AHEAD_BYTES, MOST_AHEAD, most_ahead
 from amagold.target._linear_bounds import LinearBounds
 
 CENTER = np.array([0.1, 0.5], np.float32)
@@ -142,6 +145,28 @@ def test_other_tests_walk_over_all_parts():
         ]
         np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
         assert len(np.unique(found[0])) > 20
+
+
+def test_a_row_that_was_not_asked_for_moves_no_chain(monkeypatch):
+    """A planted bug of the exchange: rows come back without what they are known by."""
+    original = Spread._own_mark
+    monkeypatch.setattr(Spread, "_own_mark", lambda self, numbers: original(self, numbers) // 2)
+    sampler = sampler_of(over_devices(posterior()), TESTS["tuna"])
+    start = exact_draws(200_000)[:2]
+    found = amagold.run_chains(sampler, jax.random.key(3), start, 10)
+    assert found.info.is_divergent.all()
+    np.testing.assert_array_equal(found.position, np.broadcast_to(start[:, None], (2, 10, 2)))
+
+
+def test_rows_that_are_brought_have_a_bound():
+    """Rows of large batches are asked for in smaller blocks."""
+    sampler = sampler_of(over_devices(posterior()), TESTS["tuna"])
+    states = start_chains(sampler, exact_draws(200_000)[:2], jax.random.key(0))
+    row = 3 * 4  # bytes: two predictors and a count
+    named = 2 * 2 + sampler.acceptance.num_foreseen  # two steps of two examples, and the test's
+    assert most_ahead(sampler, states, 2) == MOST_AHEAD
+    most = AHEAD_BYTES // (10**6 * named * row)
+    assert most_ahead(sampler, states, 10**6) == max(1, most) < MOST_AHEAD
 
 
 @trees.record()

@@ -101,7 +101,7 @@ class Acceptance(Protocol):
         return self.decide(target, draws, memory, proposed, work), jnp.bool_(True)
 
     # whether `decide_from` can decide, at least mostly
-    can_bring: ClassVar[bool] = False
+    can_foresee: ClassVar[bool] = False
     # whether every test looks at the same number of examples; if not, a decision says how many
     is_count_fixed: ClassVar[bool] = True
     # whether it rejects so often that a kept momentum would turn the chain around all the time

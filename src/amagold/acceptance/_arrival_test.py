@@ -40,7 +40,7 @@ class ArrivalTest(Acceptance):
     name: ClassVar[str]
     uses_work = True
     is_count_fixed = False  # how many examples a test looks at is in its decision
-    can_bring = True
+    can_foresee = True
 
     table: ArrivalTable
     block_size: int

@@ -16,7 +16,7 @@ class NeverReject(Acceptance):
 
     label = "biased"
     uses_work = False
-    can_bring = True  # it reads nothing
+    can_foresee = True  # it reads nothing
 
     def draw(self, key: RandomKey) -> tuple[()]:
         return ()

@@ -17,10 +17,21 @@ from amagold.data._prepare_rows import prepare
 from amagold.data._protocol import Data
 from amagold.data._shards import split
 from amagold.data._split_over import split_over
-from amagold.data._spread import Spread, elsewhere_in, on_mesh, spread_in, spread_over, while_any
+from amagold.data._spread import (
+    CHAIN,
+    DATA,
+    Spread,
+    elsewhere_in,
+    on_mesh,
+    spread_in,
+    spread_over,
+    while_any,
+)
 from amagold.data._viewed import Viewed
 
 __all__ = [
+    "CHAIN",
+    "DATA",
     "Chunk",
     "Data",
     "InMemory",

@@ -1,11 +1,15 @@
-"""A part of the examples, as a walk over all of them meets it."""
+"""A part of the examples, as a walk over all of them meets it, and the walk."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+
+Carry = TypeVar("Carry")
+Held = TypeVar("Held")
 
 
 class Chunk(NamedTuple):
@@ -34,3 +38,42 @@ class Chunk(NamedTuple):
         length = jax.tree.leaves(self.rows)[0].shape[0]
         is_new = jnp.ones(length, bool) if self.is_new is None else self.is_new
         return self._replace(start=self.start + by, is_new=is_new & counts)
+
+
+def scan_chunks(
+    flag: jax.Array,
+    num_examples: int,
+    length: int,
+    rows_from: Callable[[jax.Array], trees.PyTree],
+    visit: Callable[[Carry, Chunk, Held], Carry],
+    carry: Carry,
+    held: Held,
+) -> Carry:
+    """Visit chunks of this length where the flag says so; `rows_from` gives the rows of one from
+    its first on.
+    """
+    num_chunks = -(-num_examples // length)
+
+    def body(at: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
+        index, carry = at
+        # tied to the index, because the compiler would move work that does not change out of the
+        # loop, and do it always
+        now, index = jax.lax.optimization_barrier((held, index))
+        return index + 1, visit(carry, chunk_at(index, num_examples, length, rows_from), now)
+
+    def goes_on(at: tuple[jax.Array, Carry]) -> jax.Array:
+        return flag & (at[0] < num_chunks)
+
+    return jax.lax.while_loop(goes_on, body, (jnp.int32(0), carry))[1]
+
+
+def chunk_at(
+    index: jax.Array,
+    num_examples: int,
+    length: int,
+    rows_from: Callable[[jax.Array], trees.PyTree],
+) -> Chunk:
+    """The chunk of this number, moved back where it would end beyond the data."""
+    first = index * length
+    start = jnp.minimum(first, num_examples - length)
+    return Chunk(rows_from(start), start, start + jnp.arange(length) >= first)

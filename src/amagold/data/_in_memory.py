@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from amagold.core import trees
-from amagold.data._example_chunk import Chunk
+from amagold.data._example_chunk import Chunk, chunk_at, scan_chunks
 
 Carry = TypeVar("Carry")
 Held = TypeVar("Held")
@@ -49,8 +50,10 @@ class InMemory:
         if length == self.num_examples:
             return visit(carry, Chunk(self.arrays, 0, None))
 
+        rows_from = partial(self._rows_from, length=length)
+
         def body(carry: Carry, index: jax.Array) -> tuple[Carry, None]:
-            return visit(carry, self._chunk(index, length)), None
+            return visit(carry, chunk_at(index, self.num_examples, length, rows_from)), None
 
         num_chunks = -(-self.num_examples // length)
         return jax.lax.scan(body, carry, jnp.arange(num_chunks))[0]
@@ -64,19 +67,8 @@ class InMemory:
         chunk_size: int,
     ) -> Carry:
         length = min(self.num_examples, chunk_size)
-        num_chunks = -(-self.num_examples // length)
-
-        def body(at: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
-            index, carry = at
-            # tied to the index, because the compiler would move work that does not change out of
-            # the loop, and do it always
-            now, index = jax.lax.optimization_barrier((held, index))
-            return index + 1, visit(carry, self._chunk(index, length), now)
-
-        def goes_on(at: tuple[jax.Array, Carry]) -> jax.Array:
-            return flag & (at[0] < num_chunks)
-
-        return jax.lax.while_loop(goes_on, body, (jnp.int32(0), carry))[1]
+        rows_from = partial(self._rows_from, length=length)
+        return scan_chunks(flag, self.num_examples, length, rows_from, visit, carry, held)
 
     def some(self, count: int) -> "InMemory":
         numbers = numbers_of_some(self.num_examples, count)
@@ -92,14 +84,10 @@ class InMemory:
                 seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())
         return seal.hexdigest()
 
-    def _chunk(self, index: jax.Array, length: int) -> Chunk:
-        """The chunk of this number, moved back where it would end beyond the data."""
-        first = index * length
-        start = jnp.minimum(first, self.num_examples - length)
-        rows = jax.tree.map(
+    def _rows_from(self, start: jax.Array, length: int) -> trees.PyTree:
+        return jax.tree.map(
             lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, length), self.arrays
         )
-        return Chunk(rows, start, start + jnp.arange(length) >= first)
 
 
 def numbers_of_some(num_examples: int, count: int) -> np.ndarray | None:

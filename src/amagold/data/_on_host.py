@@ -12,7 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from amagold.core import trees
-from amagold.data._example_chunk import Chunk
+from amagold.data._example_chunk import Chunk, scan_chunks
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory, numbers_of_some
 
@@ -97,25 +97,16 @@ class OnHost:
         chunk_size: int,
     ) -> Carry:
         length = min(self.num_examples, chunk_size)
-        num_chunks = -(-self.num_examples // length)
 
-        def body(at: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
-            index, carry = at
-            first = index * length
-            start = jnp.minimum(first, self.num_examples - length)
-            rows = jax.pure_callback(
-                lambda start: self.host.chunks(start, length),
+        def rows_from(start: jax.Array) -> trees.PyTree:
+            return jax.pure_callback(
+                lambda starts: self.host.chunks(starts, length),
                 self._form((length,)),
                 start,
                 vmap_method="expand_dims",
             )
-            is_new = start + jnp.arange(length) >= first
-            return index + 1, visit(carry, Chunk(rows, start, is_new), held)
 
-        def goes_on(at: tuple[jax.Array, Carry]) -> jax.Array:
-            return flag & (at[0] < num_chunks)
-
-        return jax.lax.while_loop(goes_on, body, (jnp.int32(0), carry))[1]
+        return scan_chunks(flag, self.num_examples, length, rows_from, visit, carry, held)
 
     def some(self, count: int) -> InMemory:
         numbers = numbers_of_some(self.num_examples, count)

@@ -34,7 +34,7 @@ from amagold.data._shards import is_sharded, read_shards, shard_manifest
 from amagold.data._split_over import edge
 from amagold.data._spread import Spread
 from amagold.data._viewed import Viewed
-from amagold.processes import share, watched
+from amagold.processes import agree, share, watched
 
 BESIDE = ".rows"  # the ending of a row store beside its source
 
@@ -199,7 +199,7 @@ def _open_arrays(
     files: dict[str | None, Path], part: Any, progress: bool | None
 ) -> MemoryMapped | OnHost | Spread:
     """Files of NumPy as they are; one pass sees that all numbers are finite, and seals them."""
-    arrays, sums = {}, []
+    arrays = {}
     for name, file in files.items():
         try:
             arrays[name] = map_file(file)
@@ -224,6 +224,9 @@ def _open_arrays(
     # in the order that JAX gives a dictionary's arrays
     files = {name: files[name] for name in sorted(files, key=str)}
     arrays = {name: arrays[name] for name in files}
+    if part is not None:
+        kinds = [(str(name), str(array.dtype), array.shape) for name, array in arrays.items()]
+        agree({"set of arrays": kinds}, "give all of them the same folder")
     num_rows = min(lengths.values())
     first, last = _range(num_rows, part)
     facts: dict[str | None, Facts] = {}

@@ -16,11 +16,11 @@ from amagold.data._in_memory import InMemory
 from amagold.data._memory_mapped import MemoryMapped
 from amagold.data._protocol import Data
 from amagold.data._split_over import host_arrays, pieces_of
-from amagold.data._spread import Spread, spread_over
+from amagold.data._spread import CHAIN, DATA, Spread, spread_over
 from amagold.data._viewed import Viewed
 from amagold.processes import PeerError, share, watched
 
-AXES = ("chain", "data")
+AXES = (CHAIN, DATA)
 UNEVEN = 2  # times as many rows as the smallest part the largest may have
 
 
@@ -53,6 +53,11 @@ def parts_as_one(
     )
     _check_forms([each["form"] for each in every])
     counts = [number for each in every for number in each["counts"]]
+    if not min(counts):
+        raise PeerError(
+            "parts of the data must have a row for each device at least, but one has none; start "
+            "fewer processes"
+        )
     if max(counts) > UNEVEN * min(counts):
         rows = [sum(each["counts"]) for each in every]
         raise PeerError(

@@ -22,8 +22,10 @@ from amagold.data._example_chunk import Chunk
 from amagold.data._fields import ColumnMoments
 from amagold.data._in_memory import InMemory, numbers_of_some
 from amagold.data._on_host import OnHost
+from amagold.data._packed_words import packed
 from amagold.data._sums import no_sum, sum_of
 
+CHAIN, DATA = "chain", "data"  # the axes of a mesh
 MOST_ROWS = 2**31 - 1
 NAN_BITS = 0x7FC00000  # of a float32 that is no number
 
@@ -65,15 +67,14 @@ class Spread:
 
     def rows(self, numbers: ArrayLike) -> trees.PyTree:
         if not self._is_inside():
-            return self._asked_by_all(
-                lambda own, numbers: own._summed(own._own_rows(numbers)), jnp.asarray(numbers)
-            )
+            return _rows_for_all(self, jnp.asarray(numbers))
         asked = jnp.asarray(numbers)
         of_all = jax.lax.all_gather(asked, self.axes)
-        words, unpack = _packed((self._own_rows(of_all), self._own_mark(of_all)), of_all.ndim)
+        words, unpack = packed((self._own_rows(of_all), self._own_mark(of_all)), of_all.ndim)
         # who has a row sends it, and the others zeros. Not by a reduce-scatter: that of gloo has
         # lost rows in three of four runs of some hundred thousand exchanges
-        rows, marks = unpack(jax.lax.all_to_all(words, self.axes, 0, 0).sum(axis=0), asked.ndim)
+        sent = jax.lax.all_to_all(words, self.axes, 0, 0).sum(axis=0, dtype=words.dtype)
+        rows, marks = unpack(sent, asked.ndim)
         # a row that is not the one that was asked for must not look like one
         return jax.tree.map(partial(_spoilt_unless, marks == asked + 1), rows)
 
@@ -94,18 +95,18 @@ class Spread:
         if not self._is_inside():
 
             def walk(own: "Spread", flag: jax.Array, held: Held) -> Any:
-                words, unpack = _packed(own._walk(flag, visit, nothing, held, chunk_size), 0)
+                words, unpack = packed(own._walk(flag, visit, nothing, held, chunk_size), 0)
                 return unpack(jax.lax.all_gather(words, self.axes), 1)
 
             parts = self._asked_by_all(walk, flag, held)
         else:
-            words, unpack = _packed((flag, held), 0)
+            words, unpack = packed((flag, held), 0)
             flags, each = unpack(jax.lax.all_gather(words, self.axes), 1)
 
             def answer(held: Held) -> Any:
                 return self._walk(flags.any(), visit, nothing, held, chunk_size)
 
-            words, unpack = _packed(jax.vmap(answer)(each), 1)
+            words, unpack = packed(jax.vmap(answer)(each), 1)
             parts = unpack(jax.lax.all_to_all(words, self.axes, 0, 0), 1)
         found = carry
         # in the order of the rows, so that every device comes to the same sum
@@ -137,11 +138,11 @@ class Spread:
             out_specs=Spec(),
             check_vma=False,
         )
-        return jax.jit(together)(self, *asked)
+        return together(self, *asked)
 
     def _summed(self, rows: trees.PyTree) -> trees.PyTree:
         """Rows of which one device has each, on all of them."""
-        words, unpack = _packed(rows, 0)
+        words, unpack = packed(rows, 0)
         return unpack(jax.lax.psum(words, self.axes), 0)
 
     def _own_rows(self, numbers: jax.Array) -> trees.PyTree:
@@ -276,6 +277,12 @@ def elsewhere_in(tree: Any) -> Spread | OnHost | None:
     return found[0] if found else None
 
 
+@jax.jit
+def _rows_for_all(spread: Spread, numbers: jax.Array) -> trees.PyTree:
+    """One program, whoever asks."""
+    return spread._asked_by_all(lambda own, numbers: own._summed(own._own_rows(numbers)), numbers)
+
+
 def on_mesh(tree: Tree, mesh: Mesh) -> Tree:
     """Spread data as parts of a mesh of the same devices, in the same order."""
 
@@ -310,43 +317,6 @@ def _spoilt_unless(is_right: jax.Array, leaf: jax.Array) -> jax.Array:
     if not jnp.issubdtype(leaf.dtype, jnp.floating):
         return leaf
     return jnp.where(is_right, leaf, jnp.nan)
-
-
-def _packed(tree: Tree, leading: int) -> tuple[jax.Array, Callable[[jax.Array, int], Tree]]:
-    """All arrays as one of 32-bit words, after their first axes, and the way back from one with so
-    many first axes. One array is one exchange, and words arrive as they were sent.
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    words = [_as_words(leaf).reshape(*leaf.shape[:leading], -1) for leaf in leaves]
-
-    def unpack(packed: jax.Array, leading_now: int) -> Tree:
-        found, start = [], 0
-        for leaf, part in zip(leaves, words, strict=True):
-            width = part.shape[-1]
-            shape = (*packed.shape[:leading_now], *leaf.shape[leading:])
-            found.append(_from_words(packed[..., start : start + width], shape, leaf.dtype))
-            start += width
-        return jax.tree.unflatten(structure, found)
-
-    return jnp.concatenate(words, axis=-1), unpack
-
-
-def _as_words(leaf: jax.Array) -> jax.Array:
-    if leaf.dtype.itemsize < 4:
-        is_half = jnp.issubdtype(leaf.dtype, jnp.floating)
-        leaf = jax.lax.bitcast_convert_type(leaf, jnp.int16) if is_half else leaf
-        return leaf.astype(jnp.int32)
-    return jax.lax.bitcast_convert_type(leaf, jnp.int32)
-
-
-def _from_words(words: jax.Array, shape: tuple[int, ...], kind: Any) -> jax.Array:
-    if kind.itemsize < 4:
-        words = words.reshape(shape)
-        if jnp.issubdtype(kind, jnp.floating):
-            return jax.lax.bitcast_convert_type(words.astype(jnp.int16), kind)
-        return words.astype(kind)
-    pairs = (2,) if kind.itemsize == 8 else ()
-    return jax.lax.bitcast_convert_type(words.reshape(*shape, *pairs), kind)
 
 
 def _length(rows: trees.PyTree) -> int:

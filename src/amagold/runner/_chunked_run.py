@@ -6,13 +6,9 @@ import jax
 import numpy as np
 
 from amagold.runner._block import Kept
-from amagold.runner._layout import KEPT_BYTES, MAX_CHUNK, Layout, plan_layout
+from amagold.runner._layout import KEPT_BYTES, MAX_CHUNK, Layout, most_ahead, plan_layout
 from amagold.runner._placed_chains import place
 from amagold.samplers import Sampler, State
-
-# transitions whose rows one exchange brings: enough to hide what it costs, and few enough that
-# chains seldom have to wait for the next
-MOST_AHEAD = 1024
 
 
 def run_chunks(
@@ -48,8 +44,11 @@ def run_chunks(
     if num_samples == 0:
         return
     chains, states = place(sampler, key, states)
+    most_in_block = MAX_CHUNK
     if chains.goes_ahead:
         chunk_bytes //= thin  # what is brought ahead keeps all transitions until the chunk ends
+        # every device answers the chains of all
+        most_in_block = most_ahead(sampler, states, len(chains.numbers))
     layout = plan_layout(
         sampler,
         states,
@@ -58,7 +57,7 @@ def run_chunks(
         chains.num_devices,
         chunk_bytes,
         at_once,
-        MOST_AHEAD if chains.goes_ahead else MAX_CHUNK,
+        most_in_block,
     )._replace(energy=keep_energy)
 
     def advance(states: State, at: int, count: int, layout: Layout) -> tuple[State, Kept]:

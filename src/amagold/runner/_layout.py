@@ -1,6 +1,6 @@
 """How a run is cut into chunks and blocks, so that memory stays bounded and progress shows."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -12,6 +12,8 @@ KEPT_BYTES = 32 * 2**20  # the draws that one chunk keeps on a device until the 
 BLOCK_BYTES = 2 * 2**20
 INFO_BYTES = 32  # one Info
 MAX_CHUNK = 100_000  # transitions in one chunk
+MOST_AHEAD = 1024  # transitions, and bytes of rows of all chains, that one exchange may bring
+AHEAD_BYTES = 64 * 2**20
 # parameters x examples visited in one chunk: some seconds, so that progress shows and a run can be
 # stopped
 MAX_WORK = 10**10
@@ -88,6 +90,21 @@ def most_transitions(sampler: Sampler, position: trees.PyTree, num_chains: int) 
         sampler.target
     ) + sampler.acceptance.num_examples(sampler.target)
     return max(1, MAX_WORK // (num_chains * max(1, examples) * trees.size(position)))
+
+
+def most_ahead(sampler: Sampler, states: State, chains: int) -> int:
+    """How many transitions' rows one exchange may bring: enough to hide what it costs, few enough
+    that chains seldom have to wait for the next, and no more than there is room for.
+    """
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
+
+    def named(key: jax.Array) -> Any:
+        drawn = sampler.draw(key, one.position)
+        return drawn.batches, sampler.acceptance.foresee(drawn.test)[1]
+
+    num_rows = trees.size(jax.eval_shape(named, jax.random.key(0)))
+    row_bytes = trees.num_bytes(sampler.target.examples.example)
+    return max(1, min(MOST_AHEAD, AHEAD_BYTES // max(1, chains * num_rows * row_bytes)))
 
 
 def _even_cut(total: int, most: int) -> int:

@@ -8,11 +8,11 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec as Spec
 
 from amagold.core.compiling import OFTEN, jit
-from amagold.data import elsewhere_in, spread_in
+from amagold.data import CHAIN, elsewhere_in, spread_in
 from amagold.runner._ahead import chunk_ahead
 from amagold.runner._block import Advanced, Hook, chunk
 from amagold.runner._layout import Layout
-from amagold.runner._placement import CHAIN, chain_mesh, specs_of, spread
+from amagold.runner._placement import chain_mesh, specs_of, spread
 from amagold.samplers import Sampler, State
 
 

@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as Spec
 
-from amagold.data import Spread, on_mesh
+from amagold.data import CHAIN, DATA, Spread, on_mesh
 
 SHARED_BYTES = 2**16  # arrays from this size on are worth sharing between the host's devices
-CHAIN, DATA = "chain", "data"  # the axes of a mesh
 
 _given: ContextVar[Mesh | None] = ContextVar("mesh", default=None)
 

@@ -6,8 +6,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from amagold.data import split_over
-from amagold.runner._placement import CHAIN, DATA
+from amagold.data import CHAIN, DATA, split_over
 from amagold.samplers import Sampler
 from amagold.target import Posterior
 
