@@ -67,11 +67,27 @@ def test_help_does_not_import_jax():
 def test_import_brings_no_heavy_package():
     heavy = (
         "{'matplotlib', 'blackjax', 'rich', 'pandas', 'xarray', 'zarr', 'arviz_stats', 'optax', "
-        "'scipy'}"
+        "'scipy', 'jaxtyping', 'unittest', 'asyncio', 'amagold.planning._plan'}"
     )
     code = (
         f"import sys, amagold; amagold.amagold, amagold.sample; assert not {heavy} & "
         "set(sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("first", ["", "import jaxtyping; "], ids=["plain", "with jaxtyping"])
+def test_every_file_loads_in_a_fresh_process(first):
+    """Annotations are shapes where jaxtyping is loaded already, and plain arrays otherwise."""
+    code = (
+        f"{first}import importlib, pkgutil, sys, amagold\n"
+        "found = list(pkgutil.walk_packages(amagold.__path__, 'amagold.'))\n"
+        "for module in found: importlib.import_module(module.name)\n"
+        "assert len(found) > 150 and ('jaxtyping' in sys.modules) == "
+        f"{bool(first)}"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -48,8 +48,10 @@ def test_imports_point_to_the_left(room):
     files = list((SOURCE / "amagold" / room).rglob("*.py"))
     assert files
     for file in files:
-        for module, _ in imports_of(file):
-            if module.startswith("amagold."):
-                other = module.split(".")[1]
+        for module, names in imports_of(file):
+            others = {module.split(".")[1]} if module.startswith("amagold.") else set()
+            if module == "amagold":
+                others = set(names) & set(ROOMS)
+            for other in others:
                 assert ROOMS.index(other) <= ROOMS.index(room), f"{file.name} imports {module}"
             assert not module.startswith("amagold_lab"), f"{file.name} imports the laboratory"

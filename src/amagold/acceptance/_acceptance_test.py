@@ -4,9 +4,9 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Int32
 
 from amagold.core import trees
+from amagold.core.array_types import Int32
 from amagold.core.shapes import Flag, Position, RandomKey, Rows, Scalar, Whole
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm

@@ -5,9 +5,9 @@ however many there are.
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float32, Int32
 
 from amagold.core import trees
+from amagold.core.array_types import Float, Float32, Int32
 
 
 @trees.record()

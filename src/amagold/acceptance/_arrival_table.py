@@ -19,10 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Float32, Int32, UInt32
 
 from amagold.acceptance._alias_table import AliasTable, alias_table
 from amagold.core import trees
+from amagold.core.array_types import Bool, Float32, Int32, UInt32
 from amagold.core.randomness import unit
 from amagold.core.shapes import PerRow, RandomKey, Rows, Scalar
 from amagold.energy._wide_sums import Wide

@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Bool, Float32, Int32, UInt32
 
 from amagold.acceptance._acceptance_test import Decision
 from amagold.acceptance._arrival_table import ArrivalTable
 from amagold.acceptance._full_test import HOPELESS
+from amagold.core.array_types import Bool, Float32, Int32, UInt32
 from amagold.core.randomness import unit
 from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Rows, Scalar, Whole
 from amagold.data import Chunk, while_any

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float32, Int
 
 from amagold.acceptance._differences import checked_order, differences_of
 from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
+from amagold.core.array_types import Float32, Int
 from amagold.core.shapes import Flag, Position, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Target, with_data

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float
 
 from amagold.core import trees
+from amagold.core.array_types import Float
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Example, PerRow, Position, Predictor, Rows, Scalar, Vector
 from amagold.mode._row_bounds import slopes

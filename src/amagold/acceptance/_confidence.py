@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float32
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._differences import Differences, checked_order, differences_of
 from amagold.acceptance._sequential_sampling import Seen, check_schedule, schedule
 from amagold.acceptance._sequential_test import SequentialTest
 from amagold.core import checks, trees
+from amagold.core.array_types import Float32
 from amagold.core.shapes import Flag, Matrix, Position, Scalar, Vector
 from amagold.mode._derivatives import whole_hessian
 from amagold.mode._reference import Reference

@@ -15,11 +15,11 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64
 
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._remainders import derivative, remainder_differences
 from amagold.core import trees
+from amagold.core.array_types import Float64
 from amagold.core.shapes import Example, Flag, PerRow, Position, Rows, Scalar
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Posterior

@@ -12,7 +12,8 @@ because the sum has a density.
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float32
+
+from amagold.core.array_types import Float, Float32
 
 # of 0, 1, ..., 12, and of their negatives
 PROBABILITIES = np.array(

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from jaxtyping import Float64
 
 from amagold.core import checks
+from amagold.core.array_types import Float64
 
 BetweenSteps = Float64[np.ndarray, "{num_steps} {num_steps}"]
 

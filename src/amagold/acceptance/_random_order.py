@@ -15,9 +15,9 @@ bias of that order instead of averaging out.
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Bool, Int, Int32, UInt32
 
 from amagold.core import trees
+from amagold.core.array_types import Bool, Int, Int32, UInt32
 from amagold.core.randomness import row_numbers
 from amagold.core.shapes import RandomKey, Whole
 

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float64
 
+from amagold.core.array_types import Float, Float64
 from amagold.core.shapes import Example, PerRow, Position, Predictor, Rows, Scalar
 from amagold.mode._reference import Reference
 from amagold.target._linear_bounds import LinearBounds

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Int32
 
 from amagold.acceptance._differences import Differences
 from amagold.acceptance._random_order import random_order
 from amagold.core import checks, trees
+from amagold.core.array_types import Bool, Int32
 from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Scalar, Whole
 from amagold.data import while_any
 from amagold.energy._wide_sums import Wide, add_to, zero

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float
 
 from amagold.acceptance._arrival_table import arrival_table, sums_of
 from amagold.acceptance._bounds_agreement import check_agreement
 from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
+from amagold.core.array_types import Float
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.mode._derivatives import KnownBounds, whole_hessian

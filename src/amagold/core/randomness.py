@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float, Float32, Int, Int32, PyTree, UInt32
 
 from amagold.core import trees
+from amagold.core.array_types import Float, Float32, Int, Int32, PyTree, UInt32
 from amagold.core.shapes import Form, RandomKey
 
 # a step that needs fewer normal numbers shares one draw with all others, which is several times

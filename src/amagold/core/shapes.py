@@ -7,7 +7,8 @@ Only the tests check it; to everybody else these are arrays.
 import jax
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Float, Float64, Int, PRNGKeyArray, PyTree, Real, Shaped
+
+from amagold.core.array_types import Bool, Float, Float64, Int, PRNGKeyArray, PyTree, Real, Shaped
 
 Scalar = Float[Array, ""]
 Flag = Bool[Array, ""]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.core import Tracer
-from jaxtyping import Float, PyTree
 
+from amagold.core.array_types import Float, PyTree
 from amagold.core.arrays import as_numbers
 from amagold.core.shapes import Flag, HostVector, Position, Scalar, Vector
 

@@ -6,9 +6,9 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
 
 from amagold.core import trees
+from amagold.core.array_types import Float
 from amagold.core.shapes import Form, PerExample, Position
 from amagold.data import Chunk
 from amagold.target import Posterior, Target

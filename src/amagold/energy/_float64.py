@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float64
 
 from amagold.core import trees
+from amagold.core.array_types import Float64
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import Position, Rows, Scalar
 from amagold.data import Chunk

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float, Float32
 
+from amagold.core.array_types import Float, Float32
 from amagold.core.shapes import Scalar
 
 

@@ -12,11 +12,11 @@ import dataclasses
 
 import jax
 from jax import Array
-from jaxtyping import Int
 
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.core.array_types import Int
 from amagold.core.shapes import Batches, Position, RandomKey, Rows
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.gradients._minibatch import Minibatch, RowNumbers

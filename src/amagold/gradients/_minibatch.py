@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Int
 
 from amagold.batches import BatchPlan, plan_by_name
 from amagold.batches._batch_plans import External
 from amagold.core import checks, trees
+from amagold.core.array_types import Int
 from amagold.core.shapes import Batches, Flag, Position, RandomKey, Rows, Scalar
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.target import Posterior, Target, with_data

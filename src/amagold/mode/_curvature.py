@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Real
 
 from amagold.core import trees
+from amagold.core.array_types import Float, Real
 from amagold.core.shapes import (
     HostMatrix,
     HostVector,

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float64, PyTree
 
 from amagold.core import trees
+from amagold.core.array_types import Float, Float64, PyTree
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import HostMatrix, HostVector, Position, Scalar
 from amagold.data import Chunk

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float32
 
 from amagold.core import trees
+from amagold.core.array_types import Float, Float32
 from amagold.core.compiling import OFTEN, jit
 from amagold.core.shapes import Example, HostMatrix, Matrix, Position, Scalar
 from amagold.data import Chunk

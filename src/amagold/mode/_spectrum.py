@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+
+from amagold.core.array_types import Float64
 
 NUM_GROUPS = 32
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float64
 
 from amagold.core import trees
+from amagold.core.array_types import Float64
 from amagold.core.shapes import HostVector, Position, RandomKey
 from amagold.mode._newton import descend, moved, point_at
 from amagold.target import Density, Posterior, Target

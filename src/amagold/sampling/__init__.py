@@ -1,10 +1,8 @@
-"""One call from a posterior to results: plan, warm-up, draws, store, resume, advice."""
+"""One call from a posterior to results: plan, warm-up, draws, store, resume, advice.
 
-from amagold.sampling._advice import SamplingWarning
-from amagold.sampling._load import load
-from amagold.sampling._resume import resume
-from amagold.sampling._run import Run
-from amagold.sampling._sample import sample
-from amagold.sampling._update import update
+The names are those of `__init__.pyi`; each loads when it is first used.
+"""
 
-__all__ = ["Run", "SamplingWarning", "load", "resume", "sample", "update"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from amagold import planning
 from amagold.core import trees
 from amagold.core.files import UNUSABLE, as_path
 from amagold.core.printable import printable
-from amagold.planning._plan import Plan
 from amagold.sampling._columns import STATISTICS, WARMUP_STATISTICS
 from amagold.sampling._given_sampler import Given
 from amagold.sampling._labels import MIXED, check_label
@@ -38,7 +38,7 @@ class Description(NamedTuple):
     """Settings, plan and the form of a position (None for a class of the user's own)."""
 
     settings: Settings
-    plan: Plan | Given
+    plan: "planning.Plan | Given"
     position: trees.PyTree
 
 
@@ -93,8 +93,8 @@ def _describe(store: ZarrStore) -> Description:
     return Description(settings, plan, position)
 
 
-def _plan(stored: Any) -> Plan | Given:
-    kind = {"Plan": Plan, "Given": Given}[stored["kind"]]
+def _plan(stored: Any) -> "planning.Plan | Given":
+    kind = {"Plan": planning.Plan, "Given": Given}[stored["kind"]]
     plan = kind.from_json({name: value for name, value in stored.items() if name != "kind"})
     hints = typing.get_type_hints(kind)
     for field in fields(plan):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold import planning
 from amagold.adaptation._sgd_burn_in import descend
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import Rules, make_rules
@@ -14,9 +15,6 @@ from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
 from amagold.mode._survey import survey
 from amagold.mode._survey_result import Survey
-from amagold.planning._at_mode import build_at_mode
-from amagold.planning._plan import Plan, make_plan
-from amagold.planning._starts import bring_near, disperse, disperse_over
 from amagold.samplers import Sampler
 from amagold.sampling._advice import advice_on_plan
 from amagold.sampling._given_sampler import Given
@@ -41,7 +39,7 @@ class Prepared(NamedTuple):
     """Everything that a run begins from."""
 
     sampler: Sampler
-    plan: Plan | Given
+    plan: "planning.Plan | Given"
     rules: Rules
     positions: trees.PyTree  # stacked on a leading chain axis
     advice: list[str] = []  # noqa: RUF012 - what the plan could not get hold of
@@ -118,7 +116,7 @@ def _planned(
     _check_kind(anchor)
     found = survey(target, anchor, keys.survey)
     curvature = curvature_at(target, found.mode.position, found.mode.of_data)
-    at_mode = build_at_mode(target, found.mode, curvature)
+    at_mode = planning.build_at_mode(target, found.mode, curvature)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     options: dict[str, Any] = {
@@ -127,12 +125,14 @@ def _planned(
         "allow_turns": not adapts,
         "found": found,
     }
-    plan = make_plan(target, found.mode, curvature, keys.places, noise_key=keys.noise, **options)
+    plan = planning.make_plan(
+        target, found.mode, curvature, keys.places, noise_key=keys.noise, **options
+    )
     starts_given = positions is not None
     if positions is None:
         positions = _starts(target, found, curvature, plan.is_trusted, settings, keys)
     elif plan.is_nearly_right and settings.num_warmup:
-        positions = bring_near(target, found.mode, curvature, positions)
+        positions = planning.bring_near(target, found.mode, curvature, positions)
     positions = _descended(target, positions, settings, keys)
     mass = (
         plan.initial_mass(curvature)
@@ -156,8 +156,8 @@ def _starts(
     hold some.
     """
     if is_trusted or not found.regions:
-        return disperse(target, found.mode, curvature, settings.num_chains, keys.starts)
-    return disperse_over(target, found.regions, settings.num_chains, keys.starts)
+        return planning.disperse(target, found.mode, curvature, settings.num_chains, keys.starts)
+    return planning.disperse_over(target, found.regions, settings.num_chains, keys.starts)
 
 
 def _descended(
@@ -180,7 +180,7 @@ def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> 
     return np.exp(-np.mean(np.log(variances), axis=0))
 
 
-def rules_of(sampler: Sampler, plan: Plan | Given, settings: Settings) -> Rules:
+def rules_of(sampler: Sampler, plan: "planning.Plan | Given", settings: Settings) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
     if isinstance(plan, Given):
         return make_rules(sampler, settings.num_warmup, settings.warmup)

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from amagold import planning
 from amagold.adaptation._window_adaptation import Progress, begin
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
-from amagold.planning._at_mode import AtMode
 from amagold.processes import share, watched
 from amagold.runner._placement import using
 from amagold.samplers import Sampler, State
@@ -209,7 +209,7 @@ def _built(
         return target_or_sampler
     reference = engine.restore_reference(checkpoint, position)
     # any mass and mode of the planned form: their values come from the checkpoint
-    at_mode = AtMode(
+    at_mode = planning.AtMode(
         reference,
         position=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position),
         norm=engine.restore_norm(checkpoint, position),

@@ -11,13 +11,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from amagold import planning
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import FEWEST, begin
 from amagold.core import trees
 from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
 from amagold.core.files import name_in_the_making, remove_abandoned
-from amagold.planning._plan import Plan
 from amagold.processes import share, watched
 from amagold.runner._chains import start_chains
 from amagold.runner._placement import using
@@ -182,7 +182,7 @@ def finish(
         sentences += prepared.advice
         sentences += _checked(groups, prepared)
     asked = (
-        isinstance(prepared.plan, Plan)
+        isinstance(prepared.plan, planning.Plan)
         or settings.warmup.target_acceptance is not None
         or settings.warmup.mass is not None
     )
@@ -287,7 +287,7 @@ def _record(
         ZarrStore.create(building, groups, lengths, settings.num_chains, known)
         lock = Lock(building / PRIVATE, path)
         CheckpointFolder(building / PRIVATE).save(checkpoint)
-        if isinstance(prepared.plan, Plan):
+        if isinstance(prepared.plan, planning.Plan):
             save_recipe(building, prepared.sampler.target)
         building.rename(path)
     except BaseException as reason:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold import planning
 from amagold.acceptance import FullTest, TunaTest
 from amagold.acceptance._tuna_setup import with_more
 from amagold.adaptation._warmup import Warmup
@@ -16,7 +17,6 @@ from amagold.gradients import ControlVariate
 from amagold.mode._derivatives import density_derivatives, derivatives_at
 from amagold.mode._newton import moved
 from amagold.mode._reference import Reference, reference_from
-from amagold.planning._plan import Plan
 from amagold.samplers import Sampler
 from amagold.sampling._prepare import Prepared, plan_again, rules_of
 from amagold.sampling._run import Run
@@ -118,7 +118,7 @@ def update(
 def _grown(plan: Any, sampler: Sampler, joined: Posterior, new: Posterior) -> Sampler | str:
     """The sampler for all rows about the same reference, or why that cannot serve them."""
     gradient, test, proposal = sampler.gradient, sampler.acceptance, sampler.proposal
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, planning.Plan):
         return "the run was given its sampler"
     if (
         not isinstance(gradient, ControlVariate)

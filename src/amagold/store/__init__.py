@@ -1,6 +1,8 @@
-"""Draws on disk: a Zarr store in ArviZ's layout, checkpoints, and a lock."""
+"""Draws on disk: a Zarr store in ArviZ's layout, checkpoints, and a lock.
 
-from amagold.store._lock import StoreInUseError
-from amagold.store._zarr_store import StoreFailedError
+The names are those of `__init__.pyi`; each loads when it is first used.
+"""
 
-__all__ = ["StoreFailedError", "StoreInUseError"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
-from jaxtyping import Float, Float32, PyTree, Real
 
 from amagold.core import checks, trees
+from amagold.core.array_types import Float, Float32, PyTree, Real
 from amagold.core.shapes import Form, Matrix, Position, Scalar
 
 

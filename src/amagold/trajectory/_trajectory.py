@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import PyTree, Shaped
 
 from amagold.core import trees
+from amagold.core.array_types import PyTree, Shaped
 from amagold.core.randomness import resolve
 from amagold.core.shapes import Position, Scalar
 from amagold.trajectory._phase import Phase, Proposal

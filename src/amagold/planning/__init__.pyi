@@ -1,0 +1,9 @@
+# What other rooms ask of this one: `__init__.py` reads it, and so do type checkers.
+
+from ._at_mode import AtMode as AtMode, build_at_mode as build_at_mode
+from ._plan import Plan as Plan, make_plan as make_plan
+from ._starts import (
+    bring_near as bring_near,
+    disperse as disperse,
+    disperse_over as disperse_over,
+)
