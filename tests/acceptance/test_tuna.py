@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from broken_bounds import fewer_arrivals, smaller_bounds
+from doubles import some_of
 from exact_target import (
     exact_draws,
     features,
@@ -185,7 +186,7 @@ def test_bugs_planted_in_slots_are_seen(few_slots, change):
     assert found > PLANTED
 
 
-@pytest.mark.parametrize("most_slots", [2, 64, 1000])
+@pytest.mark.parametrize("most_slots", some_of([2, 64, 1000], 64))
 def test_slots_hold_the_largest_bound_of_their_rows(most_slots, monkeypatch):
     jax.clear_caches()
     monkeypatch.setattr("amagold.mode._row_bounds.MOST_SLOTS", most_slots)

@@ -96,6 +96,7 @@ TESTS = {
 # with the batch plan as their argument, where they have one
 GRADIENTS = {
     "control_variate": Part(lambda plan: gradients.control_variate(BATCH_SIZE, plan=plan)),
+    "expansion": Part(lambda: gradients.expansion()),
     "full": Part(lambda: gradients.full()),
     "minibatch": Part(lambda plan: gradients.minibatch(BATCH_SIZE, plan=plan)),
     "noisy": Part(lambda: gradients.noisy(0.5)),

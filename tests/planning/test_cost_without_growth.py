@@ -48,12 +48,13 @@ def planned(target, num_chains=4):
 
 def test_with_bounds_a_few_examples_decide():
     plan = planned(amagold.models.logistic(*table(100_000), prior_scale=1.0))
-    assert (plan.gradient, plan.order, plan.test, plan.mass) == (
-        "control variate",
-        2,
+    assert (plan.gradient, plan.batch_size, plan.test, plan.mass) == (
+        "expansion",
+        None,
         "tuna",
         "dense",
     )
+    assert "gradients read nothing" in str(plan)
     assert plan.test_examples < 10
     assert plan.slow_down < 0.1
     assert "however many there are in all" in str(plan)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from doubles import some_of
 
 SCRIPT = Path(__file__).parent.parent / "helpers" / "one_of_several.py"
 NUM_ROWS, PATIENCE = 3_001, 6.0
@@ -86,7 +87,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("what", some_of(WRONG, "other data", "other columns", "fails"))
 def test_who_differs_is_named_by_all(what, table, tmp_path):
     code, said, _ = launched(2, what, table, tmp_path / "out")
     assert code != 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from broken_bounds import fewer_arrivals, smaller_bounds
 from false_alarms import PLANTED
+from following_gradient import FollowingGradient
 from quadrature import moved
 from small_posteriors import (
     counts,
@@ -27,7 +28,6 @@ from amagold.acceptance import DelayedTest, FireflyTest, TunaTest
 from amagold.core import trees
 from amagold.mode._derivatives import derivatives_at
 from amagold.mode._reference import Reference
-from amagold.samplers import Sampler
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
@@ -190,8 +190,9 @@ class FollowingReference(TunaTest):
     """The reference is where the chain is, with all sums over the data as they are there."""
 
     def decide(self, target, draws, memory, proposed, work):
-        _, *sums = derivatives_at(target, memory.position, 2)
-        there = dataclasses.replace(self, reference=Reference(memory.position, *sums))
+        found = derivatives_at(target, memory.position, 2)
+        reference = Reference(memory.position, found.gradient, found.hessian)
+        there = dataclasses.replace(self, reference=reference)
         decision = TunaTest.decide(
             there, target, draws, there.remember(target, memory.position), proposed, work
         )
@@ -259,31 +260,15 @@ def test_firefly_with_wrong_numbers_is_seen(change):
     assert moved(case.density, sampler, 40_000).worst > PLANTED
 
 
-@trees.record(static=("num_steps", "resample_momentum", "jitter"))
-class FollowingGradient(Sampler):
-    """The control variates' reference is where the trajectory starts, with all sums over the data
-    as they are there.
-    """
-
-    def advance(self, state, randomness, rows=None):
-        _, *sums = derivatives_at(self.target, state.position, 2)
-        gradient = dataclasses.replace(self.gradient, reference=Reference(state.position, *sums))
-        moving = Sampler(
-            self.target,
-            self.proposal,
-            gradient,
-            self.acceptance,
-            self.num_steps,
-            self.resample_momentum,
-        )
-        return moving.advance(state, randomness, rows)
-
-
 @slow
+@pytest.mark.parametrize("kind", ["control variate", "expansion"])
 @pytest.mark.parametrize("resample_momentum", [True, False], ids=["reversible", "irreversible"])
-def test_a_gradient_whose_reference_moves_is_seen(resample_momentum):
+def test_a_gradient_whose_reference_moves_is_seen(resample_momentum, kind):
     case = two_clumps()
-    gradient = gradients.control_variate(2, 2, case.center)
+    gradient = {
+        "control variate": gradients.control_variate(2, 2, case.center),
+        "expansion": gradients.expansion(case.center),
+    }[kind]
     honest = sampler_of(case, tuna(2)(None), resample_momentum, gradient=gradient)
     assert moved(case.density, honest, 40_000).worst < 1.0
     assert moved(case.density, as_another(FollowingGradient)(honest), 40_000).worst > PLANTED

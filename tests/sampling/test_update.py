@@ -137,6 +137,7 @@ def test_where_the_mode_has_moved_it_is_planned_again(run, capsys):
     )
 
 
+@pytest.mark.slow
 def test_data_on_disk_grow(run, tmp_path):
     in_memory_run = run
 

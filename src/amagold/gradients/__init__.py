@@ -5,6 +5,7 @@ is used.
 """
 
 from amagold.gradients._control_variate import ControlVariate, control_variate
+from amagold.gradients._expansion import Expansion, expansion
 from amagold.gradients._full_gradient import Full, full
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.gradients._minibatch import Minibatch, minibatch
@@ -12,11 +13,13 @@ from amagold.gradients._noisy import Noisy, noisy
 
 __all__ = [
     "ControlVariate",
+    "Expansion",
     "Full",
     "GradientEstimator",
     "Minibatch",
     "Noisy",
     "control_variate",
+    "expansion",
     "full",
     "minibatch",
     "noisy",

@@ -71,6 +71,11 @@ class GradientEstimator(Protocol):
         return None
 
     @property
+    def can_foresee(self) -> bool:
+        """Whether the examples that it will look at follow from its draws alone."""
+        return self.batching() is not None and not self.is_external
+
+    @property
     def is_external(self) -> bool:
         """Whether batches come from outside, by `arrange`."""
         return False

@@ -9,7 +9,7 @@ class Candidate:
     them.
     """
 
-    gradient: str  # "full", "minibatch" or "control variate"
+    gradient: str  # "full", "minibatch", "expansion" or "control variate"
     batch_plan: str | None
     batch_size: int | None
     mass: str  # "diagonal" or "dense"

@@ -43,7 +43,8 @@ class FewExamplesOption(TestOption):
         return f"on {examples(plan.test_examples)}, drawn by how much they can matter,"
 
     def cost_words(self, plan: Any, seen: int, draws: str) -> str:
+        gradients = f"gradients see {seen} examples" if seen else "gradients read nothing"
         return (
-            f"Cost: a transition's gradients see {seen} examples and its test "
-            f"{examples(plan.test_examples)}, however many there are in all; {draws}."
+            f"Cost: a transition's {gradients} and its test {examples(plan.test_examples)}, "
+            f"however many there are in all; {draws}."
         )

@@ -34,6 +34,9 @@ class FullGradientOption(GradientOption):
     def build(self, plan: Any, at_mode: AtMode) -> None:
         return None
 
+    def examples_seen(self, plan: Any) -> int:
+        return plan.num_examples
+
     def words(self, plan: Any) -> str:
         over = f"all {plan.num_examples} examples" if plan.num_examples else "the whole density"
         return f"Gradient: over {over} at every step, without noise."

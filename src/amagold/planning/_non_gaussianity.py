@@ -76,6 +76,15 @@ class NonGaussianity(NamedTuple):
         slow, fast = self.steady + 0.25 * self.varying, self.varying / 12.0
         return float(2.0 * (slow * errors[1] + fast * errors[3]))
 
+    @property
+    def whole_variance(self) -> float:
+        """The variance of log a after a quarter turn that no gradient of V kicks: what V changes
+        by, 2 var(V). That is twice |grad V|^2 of a linear part, two thirds of it of a cubic one,
+        and d slope^2 of slope |q|^2 / 2.
+        """
+        curved = self.num_parameters * self.slope**2
+        return 2.0 * (self.steady + self.varying / 3.0) + curved
+
 
 def measure_non_gaussianity(
     target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree

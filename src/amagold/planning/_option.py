@@ -12,6 +12,7 @@ from amagold.core import trees
 from amagold.gradients import GradientEstimator
 from amagold.planning._at_mode import AtMode
 from amagold.planning._candidate import Candidate
+from amagold.planning._non_gaussianity import NonGaussianity
 from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 from amagold.samplers import Sampler
 from amagold.target import Target
@@ -31,11 +32,19 @@ class GradientOption(Protocol):
         """Of a transition's gradients, in evaluations of one example's log likelihood."""
         ...
 
+    def turn_variance(self, rest: NonGaussianity, num_steps: int) -> float:
+        """Of log a after a quarter turn in so many steps, but for minibatches."""
+        return rest.variance(num_steps)
+
     def lowest_acceptance(self, batching: Batching | None, share: float) -> float:
         """What a step size must leave; `share` is the gradients' part of a transition's cost."""
         ...
 
     def build(self, plan: Any, at_mode: AtMode) -> GradientEstimator | None: ...
+
+    def examples_seen(self, plan: Any) -> int:
+        """By one gradient."""
+        return plan.batch_size or 0
 
     def words(self, plan: Any) -> str: ...
 

@@ -1,6 +1,7 @@
 """The options that a plan chooses from, by name. A new one is a file, and a line here."""
 
 from amagold.planning._control_variate_option import ControlVariateOption
+from amagold.planning._expansion_option import ExpansionOption
 from amagold.planning._few_examples_option import FewExamplesOption
 from amagold.planning._full_gradient_option import FullGradientOption
 from amagold.planning._full_test_option import FullTestOption
@@ -13,6 +14,7 @@ from amagold.planning._quarter_turn_option import QuarterTurnOption
 _GRADIENTS: tuple[GradientOption, ...] = (
     FullGradientOption(),
     MinibatchOption(),
+    ExpansionOption(),
     ControlVariateOption(),
 )
 _TRAJECTORIES: tuple[TrajectoryOption, ...] = (LeapfrogOption(), QuarterTurnOption())

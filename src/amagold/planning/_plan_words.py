@@ -75,7 +75,7 @@ def _from(plan: Any) -> str:
 
 def _test(plan: Any) -> str:
     sources = f"{plan.discretisation_variance:.2g} from {TRAJECTORIES[plan.integrator].source}"
-    if plan.gradient != "full":
+    if plan.batch_size is not None:
         sources += f" and {plan.noise_variance:.2g} from the minibatches"
     return (
         f"Test: an exact Metropolis-Hastings test {TESTS[plan.test].words(plan)} after every "
@@ -86,16 +86,17 @@ def _test(plan: Any) -> str:
 
 def _yield(plan: Any) -> str:
     draws = f"about {1.0 / plan.ess_per_transition:.1f} transitions make one effective draw"
-    seen = plan.num_steps * (plan.batch_size or plan.num_examples)
-    return TESTS[plan.test].cost_words(plan, seen, draws)
+    per_step = GRADIENTS[plan.gradient].examples_seen(plan)
+    return TESTS[plan.test].cost_words(plan, plan.num_steps * per_step, draws)
 
 
 def _others(plan: Any) -> list[str]:
     if plan.gradient != "full":
+        is_noisy = plan.batch_size is not None
+        saving = "; the minibatches' noise is small for what they save" if is_noisy else ""
         return [
             f"Against the full gradient: an effective draw takes {plan.slow_down:.2g} times the "
-            "work of the best full-batch sampler; "
-            "the minibatches' noise is small for what they save."
+            f"work of the best full-batch sampler{saving}."
         ]
     others = [kind for kind in plan.kinds if kind["gradient"] != "full"]
     if not others:
@@ -103,10 +104,10 @@ def _others(plan: Any) -> list[str]:
     full = next(kind for kind in plan.kinds if kind["gradient"] == "full")
     best = min(others, key=lambda kind: kind["cost_per_draw"])
     steps = count(best["num_steps"], "step")
+    of = "" if best["batch_size"] is None else f" of {best['batch_size']} examples"
     name = GRADIENTS[best["gradient"]].short_words(best)
     return [
-        f"Minibatches would not help: the best of them ({name}, {steps} of {best['batch_size']} "
-        "examples) "
+        f"Minibatches would not help: the best of them ({name}, {steps}{of}) "
         f"would cost {best['cost_per_draw'] / full['cost_per_draw']:.2g} times as much per "
         "effective draw."
     ]

@@ -54,7 +54,7 @@ class QuarterTurnOption(TrajectoryOption):
                     of_one, inputs.spectrum, steps, trial.num_steps, 0.0, plan, size, num_examples
                 )[0]
             )
-        discretisation = inputs.non_gaussianity.variance(trial.num_steps)
+        discretisation = gradient.turn_variance(inputs.non_gaussianity, trial.num_steps)
         acceptance = float(acceptance_from(noise + discretisation + test.variance(inputs)))
         if acceptance < LOWEST_PREDICTED:
             return None
@@ -90,9 +90,10 @@ class QuarterTurnOption(TrajectoryOption):
 
     def words(self, plan: Any) -> str:
         steps = "one step" if plan.num_steps == 1 else f"{plan.num_steps} steps"
+        kicks = "; the gradient adds what the posterior differs by"
         return (
             f"Steps: a quarter turn about the mode in {steps} per proposal, as the Gaussian with "
-            "the curvature there moves; the gradient adds what the posterior differs by. Warm-up "
+            f"the curvature there moves{'' if plan.gradient == 'expansion' else kicks}. Warm-up "
             f"shortens the turn only where less than {plan.target_acceptance:.0%} is accepted; the "
             "mass is the curvature at the mode."
         )

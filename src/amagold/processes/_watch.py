@@ -28,7 +28,7 @@ from amagold.processes._exchange import (
 PERIOD = 1.0  # seconds between two signs of life
 QUIET = 3.5  # periods without one, after which a process is taken to be gone where work has failed
 GRACE = 5.0  # seconds for work to fail by itself, before the process is ended
-FAILED, LOST = "failed: ", "lost: "  # what a process says last
+FAILED, LOST, LEFT = "failed: ", "lost: ", "left"  # what a process says last
 NO_MEETING = "the process that the others meet at, usually the first, is gone"
 
 REMEDY = (
@@ -51,8 +51,11 @@ class Watch:
         self._working_since: float | None = None
         self._lost: str | None = None
         self._lock = threading.Lock()
+        self._saying = threading.Lock()  # no sign of life may follow, and hide, the last words
+        self._has_left = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="amagold-watch", daemon=True)
+        self._thread.start()
         atexit.register(self._leave)
-        threading.Thread(target=self._run, name="amagold-watch", daemon=True).start()
 
     def wait_for(self, name: str) -> str:
         """A message of a peer, for as long as it lives."""
@@ -80,7 +83,7 @@ class Watch:
             if blamed:
                 return blamed[0]
             for peer in range(self._count):
-                if peer == self._number:
+                if peer == self._number or self._said.get(peer) == LEFT:
                     continue
                 since = now - self._heard.get(peer, self._began)
                 if since > (quiet if peer in self._heard else max(quiet, FIRST_PATIENCE)):
@@ -130,7 +133,7 @@ class Watch:
 
     def _run(self) -> None:
         found_lost: float | None = None
-        while True:
+        while not self._has_left.wait(PERIOD):
             lost = self.who_is_lost(patience()) if self._beat() else NO_MEETING
             if lost is None or self._working_since is None:
                 found_lost = None
@@ -141,14 +144,14 @@ class Watch:
                 print(f"amagold: {self.error(lost)}", file=sys.stderr, flush=True)
                 time.sleep(2 * PERIOD)  # for the others to hear it
                 os._exit(1)
-            time.sleep(PERIOD)
 
     def _beat(self) -> bool:
         """One sign of life, and those of the others; False where nobody takes them any more."""
         self._beats += 1
         try:
-            if self._last_words is None:
-                client().key_value_set(self._name(), str(self._beats), allow_overwrite=True)
+            with self._saying:
+                if self._last_words is None:
+                    client().key_value_set(self._name(), str(self._beats), allow_overwrite=True)
             found = client().key_value_dir_get(f"{PREFIX}/alive/")
         except (jax.errors.JaxRuntimeError, AttributeError):
             return False
@@ -162,11 +165,12 @@ class Watch:
 
     def _say(self, word: str) -> None:
         """The last that the others hear of this process."""
-        self._last_words = word
-        try:
-            client().key_value_set(self._name(), word, allow_overwrite=True)
-        except (jax.errors.JaxRuntimeError, AttributeError):
-            return
+        with self._saying:
+            self._last_words = word
+            try:
+                client().key_value_set(self._name(), word, allow_overwrite=True)
+            except (jax.errors.JaxRuntimeError, AttributeError):
+                return
 
     def _name(self) -> str:
         return f"{PREFIX}/alive/{self._number}"
@@ -177,6 +181,10 @@ class Watch:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)
+        # a thread that is in the midst of a call when Python ends takes the process down with it
+        self._say(LEFT)
+        self._has_left.set()
+        self._thread.join()
 
 
 @lru_cache(maxsize=1)

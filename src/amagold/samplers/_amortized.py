@@ -165,8 +165,7 @@ class Sampler:
     @property
     def can_go_ahead(self) -> bool:
         """Whether all rows that transitions mostly need are known from their randomness alone."""
-        reads_batches = self.gradient.batching() is not None and not self.gradient.is_external
-        return reads_batches and self.acceptance.can_foresee
+        return self.gradient.can_foresee and self.acceptance.can_foresee
 
     def num_gradients(self, position: trees.PyTree) -> int:
         """How many gradients one transition evaluates. Nothing is computed, and the target is not

@@ -13,7 +13,7 @@ from amagold.acceptance._tuna_setup import with_more
 from amagold.adaptation._warmup import Warmup
 from amagold.core import trees
 from amagold.data import Joined
-from amagold.gradients import ControlVariate
+from amagold.gradients import ControlVariate, Expansion
 from amagold.mode._derivatives import density_derivatives, derivatives_at
 from amagold.mode._newton import moved
 from amagold.mode._reference import Reference, reference_from
@@ -121,7 +121,7 @@ def _grown(plan: Any, sampler: Sampler, joined: Posterior, new: Posterior) -> Sa
     if not isinstance(plan, planning.Plan):
         return "the run was given its sampler"
     if (
-        not isinstance(gradient, ControlVariate)
+        not isinstance(gradient, (ControlVariate, Expansion))
         or not isinstance(proposal, Rotation)
         or not isinstance(test, (TunaTest, FullTest))
     ):
