@@ -19,8 +19,9 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 # compiled programs are shared by the workers, the processes that tests start, and the next run
-PROGRAMS = Path(__file__).parent.parent / ".pytest_cache" / "programs"
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
+    Path(__file__).parent.parent / ".pytest_cache" / "programs"
+)
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
 os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(2**30)
 
