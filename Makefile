@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow bench lint clean
+.PHONY: demo test fast-tests test-slow bench lint clean
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,7 +18,10 @@ $(VENV)/.test: pyproject.toml
 demo: $(VENV)/.demo  ## the double well and a real table, with pictures, in under a minute
 	$(BIN)/amagold demo
 
-test: $(VENV)/.test lint  ## lint, types and all fast tests
+test: $(VENV)/.test  ## lint, types and all fast tests, side by side
+	$(MAKE) --jobs=2 lint fast-tests
+
+fast-tests: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 test-slow: $(VENV)/.test  ## the statistical and paper-scale checks

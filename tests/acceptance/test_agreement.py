@@ -141,7 +141,8 @@ def without_offsets():
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
-@pytest.mark.parametrize("test", ["tuna", pytest.param("firefly", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["tuna", "firefly"])
 def test_an_offset_in_the_predictor_is_no_broken_bound(test):
     """The same posterior with the offset in the predictor and taken out of the data: the same
     draws, to rounding.

@@ -128,6 +128,7 @@ def test_what_needs_data_says_so():
         "firefly",
         "tuna",
         "control_variate",
+        "expansion",
         "minibatch",
     }
     assert needs == {(name, True) for name in expected}

@@ -174,6 +174,7 @@ def sampled(target, seed=0, **settings):
         return amagold.sample(target, seed=seed, progress=False, **settings)
 
 
+@pytest.mark.slow
 def test_chains_start_at_both_modes_and_r_hat_sees_it():
     run = sampled(two_gaussians(), num_samples=200, num_warmup=200)
     means = run.posterior["theta"].mean(["draw", "theta_dim_0"]).to_numpy()

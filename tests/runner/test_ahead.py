@@ -73,20 +73,16 @@ def waits(monkeypatch):
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "num_chains", "thin", "counts"),
     [
+        ("no test", 4, 2, None),
+        ("tuna", 2, 1, None),
+        ("tuna", 3, 1, [5, 3]),
+        ("tuna", 1, 3, [3, 5]),
         ("tuna, one at a time", 4, 1, [5, 3]),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ("no test", 4, 2, None),
-                ("tuna", 2, 1, None),
-                ("tuna", 3, 1, [5, 3]),
-                ("tuna", 1, 3, [3, 5]),
-                ("tuna, one at a time", 4, 3, None),
-            )
-        ),
+        ("tuna, one at a time", 4, 3, None),
     ],
 )
 def test_draws_are_those_of_rows_at_hand(name, num_chains, thin, counts, waits):

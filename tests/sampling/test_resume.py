@@ -102,6 +102,7 @@ def run_with_kills(path, environment, uninterrupted, moments):
     return kills
 
 
+@pytest.mark.slow
 def test_killed_runs_end_as_if_nothing_had_happened(tmp_path, cache, uninterrupted):
     moments = random.Random(0)
     # fills the cache, and is a whole run itself

@@ -557,11 +557,13 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [
         ("-W", "error", "-OO"),
-        *(pytest.param(alone, marks=pytest.mark.slow) for alone in (("-W", "error"), ("-OO",))),
+        ("-W", "error"),
+        ("-OO",),
     ],
 )
 def test_a_finished_run_is_returned_under_every_flag_of_python(tmp_path, flags):

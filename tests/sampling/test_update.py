@@ -88,6 +88,7 @@ def test_new_rows_that_are_left_out_are_seen(of_all, wide_run, monkeypatch):
     assert worst(means(updated) - of_all) > PLANTED
 
 
+@pytest.mark.slow
 def test_old_rows_are_not_walked_over(run):
     sampler = run.sampler
     watched = dataclasses.replace(sampler.target, data=Watched(sampler.target.data))
