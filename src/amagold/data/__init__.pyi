@@ -2,6 +2,7 @@
 
 from ._checked_arrays import checked_data as checked_data
 from ._example_chunk import Chunk as Chunk
+from ._file_changes import changed_file as changed_file
 from ._in_memory import InMemory as InMemory
 from ._joined import Joined as Joined
 from ._memory_mapped import MemoryMapped as MemoryMapped

@@ -24,7 +24,8 @@ def find_source(name: str, given: Any, columns: Sequence[str] | None) -> RowSour
         inside = sorted(file for file in path.iterdir() if file.suffix in PARQUET + ARROW)
         if not inside:
             raise ValueError(
-                f"{name} must hold rows, but the folder {str(path)!r} has no {_wanted()}"
+                f"{name} must hold rows, but the folder {str(path)!r} has none of these: "
+                f"{_wanted()}"
             )
         return _tables(name, inside, columns)
     return _tables(name, [path], columns)

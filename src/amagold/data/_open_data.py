@@ -14,6 +14,7 @@ from amagold.core.devices import use_all_cores
 from amagold.core.files import as_path
 from amagold.core.progress import show_steps
 from amagold.data._fields import ColumnMoments, RowView
+from amagold.data._file_changes import remember_files
 from amagold.data._find_source import is_zarr
 from amagold.data._joined import Joined
 from amagold.data._looked_through import Facts, look_through
@@ -124,6 +125,7 @@ def _open_store(
     stored = _as_data(
         words[first:last], scattered[first:last], manifest.seal, manifest.moments, part
     )
+    remember_files(stored, [folder / ROWS])
     return _seen(stored, folder, manifest, columns)
 
 
@@ -155,6 +157,7 @@ def _open_shards(
         each = [mapped(*both, "", None) for both in rows]
         joined = functools.reduce(Joined, each[:-1])
         stored = Joined(joined, each[-1], shards.seal, shards.moments.as_bytes())
+    remember_files(stored, [folder / shards.names[place] / ROWS for place in places])
     return _seen(stored, folder, manifests[0], columns)
 
 
@@ -263,13 +266,15 @@ def _open_arrays(
     of_all = [np.concatenate(each) for each in zip(*(one[1:] for one in known), strict=True)]
     again = {name: map_file(files[name], scattered=True)[first:last] for name in arrays}
     rows = {name: array[first:last] for name, array in arrays.items()}
-    return _as_data(
+    stored = _as_data(
         rows.get(None, rows),
         again.get(None, again),
         seal,
         ColumnMoments(num_rows, *of_all),
         part,
     )
+    remember_files(stored, files.values())
+    return stored
 
 
 def _range(num_rows: int, part: Any) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from amagold.adaptation import _block_adaptation, _window_adaptation
 from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Progress, Rules
 from amagold.core import trees
+from amagold.data import changed_file
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm
 from amagold.runner._block import Kept
@@ -169,6 +170,7 @@ def _warm_up(
         with watch_compilation() as compiling:
             adaptation = _block_adaptation if rules.by_block else _window_adaptation
             at, trace = adaptation.next_block(reached.warmup, key, rules)
+        _check_files(at.sampler)
         recorder.add(warmup_columns_of(trace, at.sampler))
         seconds = max(0.0, time.monotonic() - began - compiling.seconds)
         reached = reached._replace(
@@ -234,6 +236,7 @@ def _draw(
     for states, kept in _one_ahead(first, chunks):
         kept = jax.tree.map(np.asarray, kept)
         check_bounds(kept.info)
+        _check_files(sampler)
         recorder.add(columns_of(kept, sampler, constants))
         reached = reached._replace(
             warmup=reached.warmup._replace(states=states),
@@ -251,6 +254,17 @@ def _draw(
     return reached._replace(
         stopped=stopper.reason if reached.num_drawn < settings.num_samples else None
     )
+
+
+def _check_files(sampler: Sampler) -> None:
+    """Before draws are kept: they must be of the data that were opened."""
+    changed = changed_file(sampler.target.examples)
+    if changed is not None:
+        raise ValueError(
+            f"data must stay as they are while draws are made from them, but {str(changed)!r} has "
+            "been written to or removed since it was opened; open the data again, and sample anew, "
+            "or put the file back and resume the run"
+        )
 
 
 def _one_ahead(
