@@ -10,7 +10,7 @@ from scipy import special
 import amagold
 from amagold import acceptance, models
 from amagold.energy import _chunks as chunks
-from amagold.energy._float64 import can_widen, needs_double, rounding_of
+from amagold.energy._float64 import can_widen, needs_double, rounding_of, wide_log_likelihoods
 from amagold.energy._remembered_energy import log_density_difference, remember
 from amagold.energy._wide_sums import FEW, precise_sum
 from amagold.gradients._full_gradient import energy_gradient
@@ -279,3 +279,26 @@ def test_functions_that_fix_their_types_are_evaluated_as_they_are():
     assert amagold.energy_difference(
         target, np.array([1.0, 0.0]), np.array([0.0, 0.0])
     ) == pytest.approx(45.5)
+
+
+def test_products_stay_wide_where_chains_are_batched_around_them():
+    """JAX grants a product the type it asks for only while float64 is switched on, and batches a
+    program after that.
+    """
+    x = np.array([[1.0, 1e-5], [2.0, -1e-5]], np.float32)
+    target = amagold.Posterior(
+        lambda at, row: jnp.dot(row[0], at) * row[1],
+        lambda at: -0.5 * jnp.sum(at**2),
+        (x, np.ones(2, np.float32)),
+    )
+
+    @jax.jit
+    def of_one(target, position):
+        found = wide_log_likelihoods(target, position, target.data)
+        with jax.enable_x64(True):
+            # what float32 has no room for beside the first products
+            return (found - jnp.array([1.0, 2.0])).astype(jnp.float32)
+
+    chains = jnp.ones((3, 2))
+    found = jax.vmap(of_one, in_axes=(None, 0))(target, chains)
+    np.testing.assert_allclose(found, np.broadcast_to([1e-5, -1e-5], (3, 2)), rtol=1e-5)

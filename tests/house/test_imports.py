@@ -19,7 +19,7 @@ ROOMS = (
         "trajectory",
     ),
     *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "models"),
-    *("datasets", "diagnose", "report", "sampling", "cli"),
+    *("datasets", "diagnose", "report", "sampling", "tables", "cli"),
 )
 
 

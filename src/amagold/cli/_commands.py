@@ -23,6 +23,49 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command(
+        "fit",
+        "Fit a regression to a table, and print its coefficients.",
+        "amagold.cli._fit_command",
+        (
+            Option(("table",), {"metavar": "TABLE", "help": "a CSV, Parquet or Arrow file"}),
+            Option(
+                ("formula",),
+                {
+                    "nargs": "?",
+                    "metavar": "FORMULA",
+                    "help": "such as 'late ~ distance + C(month)'; not needed with --outcome",
+                },
+            ),
+            Option(
+                ("--family",),
+                {
+                    "default": "logistic",
+                    "choices": ["logistic", "probit", "poisson", "linear", "robust"],
+                    "help": "what the outcome is like (default: logistic)",
+                },
+            ),
+            Option(
+                ("--outcome",),
+                {"metavar": "COLUMN", "help": "the outcome, with all other columns as predictors"},
+            ),
+            Option(
+                ("--drop-missing",),
+                {"action": "store_true", "help": "leave out rows with missing values"},
+            ),
+            Option(("--store",), {"metavar": "RUN", "help": "a folder to keep the draws in"}),
+            Option(
+                ("--num-samples",),
+                {
+                    "type": int,
+                    "default": 1000,
+                    "metavar": "NUMBER",
+                    "help": "draws of each of the four chains (default: 1000)",
+                },
+            ),
+            Option(("--seed",), {"type": int, "default": 0, "metavar": "NUMBER"}),
+        ),
+    ),
+    Command(
         "resume",
         "Go on with a stored run where it stopped.",
         "amagold.cli._resume_command",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from amagold import __version__
 from amagold.cli._commands import COMMANDS, Command
+from amagold.core.optional_packages import MissingPackageError
 from amagold.core.printable import printable
 
 
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None, words: Sequence[Command] = COMM
         sys.stdout.flush()
     except BrokenPipeError:
         return _end_quietly()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MissingPackageError) as error:
         print(printable(f"amagold {command.name}: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

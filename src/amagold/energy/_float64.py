@@ -7,10 +7,12 @@ are not seen from outside.
 """
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from amagold.core import trees
 from amagold.core.array_types import Float64
@@ -48,7 +50,33 @@ def wide_log_likelihoods(
 ) -> Float64[Array, " rows"]:
     """One log likelihood for each of the rows, in float64 from the float32 numbers as they are."""
     with jax.enable_x64(True):
-        return target.log_likelihoods(widen(position), widen(rows)).astype(jnp.float64)
+        wide = (widen(position), widen(rows))
+        likelihoods = jax.make_jaxpr(lambda at, rows: target.log_likelihoods(at, rows))(*wide)
+        found = jaxpr_as_fun(_in_their_own_type(likelihoods))(*jax.tree.leaves(wide))
+        return found[0].astype(jnp.float64)
+
+
+def _in_their_own_type(program: Any) -> Any:
+    """The program with products that do not ask for the type that they have: JAX would grant them
+    float32 where chains are batched around float64.
+    """
+    inner = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, (ClosedJaxpr, Jaxpr)):
+            return _in_their_own_type(value)
+        return tuple(map(changed, value)) if type(value) is tuple else value
+
+    equations = []
+    for equation in inner.eqns:
+        params = {name: changed(value) for name, value in equation.params.items()}
+        if equation.primitive.name == "dot_general":
+            wanted = params["preferred_element_type"]
+            if all(wanted == operand.aval.dtype for operand in equation.invars):
+                params["preferred_element_type"] = None
+        equations.append(equation.replace(params=params))
+    inner = inner.replace(eqns=equations)
+    return program.replace(jaxpr=inner) if isinstance(program, ClosedJaxpr) else inner
 
 
 def can_widen(target: Posterior, position: Position) -> bool:

@@ -15,6 +15,7 @@ from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
 from amagold.mode._row_bounds import BoundSums, TaylorBound, no_bounds, with_chunk
 from amagold.target import Posterior
+from amagold.target._linear_bounds import SparsePredictor
 
 Sums = tuple[Wide, Wide, Wide | None, BoundSums | None]
 
@@ -51,12 +52,24 @@ def derivatives_at(
         values = chunk.only_new(values)
         return values.sum(), values
 
+    bounds = target.bounds
+    predictor = None if bounds is None else bounds.predictor
+    is_sparse = isinstance(predictor, SparsePredictor)
+
+    def curvature(chunk: Chunk, slope: Callable[..., tuple[Vector, PerRow]]) -> Matrix:
+        if bounds is None or not isinstance(predictor, SparsePredictor):
+            return jax.jacfwd(lambda at: slope(at, chunk)[0])(flat)
+        # sum_i -f_i''(z_i) x_i x_i^T
+        z = jax.vmap(bounds.predictor, in_axes=(None, 0))(position, chunk.rows)
+        bent = jax.vmap(jax.grad(jax.grad(bounds.outcome)))(z, chunk.rows)
+        return predictor.gram(chunk.rows, chunk.only_new(-bent))
+
     def visit(carry: Sums, chunk: Chunk) -> Sums:
         slope = jax.grad(energy, has_aux=True)
         gradient, values = slope(flat, chunk)
         square = carry[2]
         if square is not None:
-            square = add_each(square, jax.jacfwd(lambda at: slope(at, chunk)[0])(flat))
+            square = add_each(square, curvature(chunk, slope))
         sums = carry[3]
         if sums is not None and bound is not None:
             sums = with_chunk(sums, chunk, bound, target.num_examples)
@@ -64,7 +77,7 @@ def derivatives_at(
 
     nothing = zeros_like(jnp.zeros((flat.shape[0], flat.shape[0]))) if order == 2 else None
     chunk_size = None
-    if order == 2:
+    if order == 2 and not is_sparse:
         # every parameter has its own tangent, and all of them at once should stay in the cache
         most = chunks.chunk_size_for(target, position)
         chunk_size = max(

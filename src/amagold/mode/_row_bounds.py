@@ -19,7 +19,7 @@ from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
 from amagold.target import Posterior
-from amagold.target._linear_bounds import LinearBounds
+from amagold.target._linear_bounds import LinearBounds, SparsePredictor
 
 MOST_SLOTS = 2**20  # up to this many examples each has its own
 
@@ -99,6 +99,8 @@ def squared_norm(
     bounds: LinearBounds, position: Position, example: Example, unwhitening: Matrix
 ) -> Scalar:
     """|A_i L^-T|^2, of the operator theta -> z_i from the norm of L L^T."""
+    if isinstance(bounds.predictor, SparsePredictor):
+        return jnp.sum(bounds.predictor.times(example, unwhitening.T) ** 2)
     rows = slopes(bounds, position, example) @ unwhitening.T
     return jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]
 

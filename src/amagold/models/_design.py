@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import checks
+from amagold.models._coded_rows import CodedRows
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
@@ -21,7 +22,7 @@ ASKED_FOR = "prior_scale sets others"
 class Design(NamedTuple):
     """A table ready for classes or counts."""
 
-    predictors: jax.Array | StoredPredictors
+    predictors: jax.Array | StoredPredictors | CodedRows
     prior: CoefficientPrior
     transform: UserScale | None  # None: positions are on the user's scale as they are
 
@@ -29,7 +30,7 @@ class Design(NamedTuple):
 class NoisyDesign(NamedTuple):
     """A table with an outcome that is a number, ready for a kind of noise."""
 
-    predictors: jax.Array | StoredPredictors
+    predictors: jax.Array | StoredPredictors | CodedRows
     response: jax.Array | StoredOutcome  # in the units that are sampled
     prior: CoefficientPrior | NoisePrior
     transform: UserScale | None

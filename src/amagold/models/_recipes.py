@@ -10,6 +10,7 @@ import numpy as np
 
 from amagold.data import Data
 from amagold.models import _residuals as residuals
+from amagold.models._coded_rows import CodedRows
 from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._regression import FAMILIES, Likelihood, Predictor, regression
@@ -32,6 +33,8 @@ def recipe_of(target: Target) -> Recipe | None:
     if settings is None or isinstance(target.data, Data):
         return None
     columns = target.data._asdict()
+    if any(isinstance(values, CodedRows) for values in columns.values()):
+        return None
     arrays = {f"{DATA}{name}": np.asarray(values) for name, values in columns.items()}
     prior = target.log_prior
     if isinstance(prior, NoisePrior):

@@ -10,9 +10,11 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.data import Data
+from amagold.models._coded_rows import CodedRows
 from amagold.models._priors import CoefficientPrior
 from amagold.models._scale import UserScale
 from amagold.target import LinearBounds, Posterior
+from amagold.target._linear_bounds import SparsePredictor
 
 
 class Outcome(Protocol):
@@ -59,7 +61,19 @@ class Predictor:
         # only the last line touches the example, so that the rest is done once for all of them
         if self.is_contrast:
             position = position - jnp.mean(position, axis=-1, keepdims=True)
+        if isinstance(example.predictors, CodedRows):
+            return example.predictors.dot(position)
         return jnp.dot(example.predictors, position)
+
+
+class CodedPredictor(Predictor, SparsePredictor):
+    """The same of numbers and codes."""
+
+    def gram(self, rows: Any, weights: jax.Array) -> jax.Array:
+        return rows.predictors.gram(weights)
+
+    def times(self, example: Any, matrix: jax.Array) -> jax.Array:
+        return example.predictors.dot(matrix)
 
 
 @trees.record(static=("predictor", "outcome"))
@@ -80,9 +94,15 @@ class Likelihood:
         return self.outcome(self.predictor(position, example), example)
 
 
+def example_of(data: Any) -> Any:
+    """Of arrays, or of a place that is asked for them."""
+    return data.example if isinstance(data, Data) else data
+
+
 def num_predictors(data: Any) -> int:
     """Of examples in arrays, or in a place that is asked for them."""
-    return (data.example if isinstance(data, Data) else data).predictors.shape[-1]
+    predictors = example_of(data).predictors
+    return predictors.width if isinstance(predictors, CodedRows) else predictors.shape[-1]
 
 
 def regression(
@@ -95,7 +115,8 @@ def regression(
     """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
     class.
     """
-    predictor = Predictor(is_contrast=num_classes is not None)
+    is_coded = isinstance(example_of(data).predictors, CodedRows) and num_classes is None
+    predictor = CodedPredictor() if is_coded else Predictor(is_contrast=num_classes is not None)
     width = num_predictors(data)
     init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     bounds = outcome.bounds(predictor)

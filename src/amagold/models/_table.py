@@ -10,6 +10,7 @@ import numpy as np
 from amagold.core.arrays import as_numbers, blocks, count_non_finite
 from amagold.core.devices import use_all_cores
 from amagold.data import Data
+from amagold.models._coded_rows import CodedRows, CodedTable, coded_rows
 from amagold.models._stored_table import (
     StoredColumns,
     StoredPredictors,
@@ -30,7 +31,7 @@ class Sheet(NamedTuple):
     intercept.
     """
 
-    values: np.ndarray | StoredColumns
+    values: np.ndarray | StoredColumns | CodedTable
     names: tuple[str, ...]  # of the columns, for sentences
     has_intercept: bool
     centers: np.ndarray  # that float32 has too; zero without an intercept
@@ -58,7 +59,7 @@ class Sheet(NamedTuple):
         is_unequal = len(widths) > 0 and widths.max() > UNEQUAL * widths.min()
         return bool((self.distances > AWAY).any() and self.has_intercept) or is_unequal
 
-    def stored(self, standardised: bool) -> jax.Array | StoredPredictors:
+    def stored(self, standardised: bool) -> jax.Array | StoredPredictors | CodedRows:
         """The predictors in one fresh array, ones first with an intercept; no other copy is
         made, and none of what is on disk.
         """
@@ -70,21 +71,28 @@ class Sheet(NamedTuple):
                 self.scales,
                 standardised=standardised,
             )
-        first = int(self.has_intercept)
-        stored = _empty(self.num_rows, self.values.shape[1] + first)
+        if isinstance(self.values, CodedTable):
+            numbers = self._as_array(self.values.numbers, standardised)
+            return coded_rows(self.values, numbers, standardised=standardised)
+        return self._as_array(self.values, standardised)
+
+    def _as_array(self, values: np.ndarray, standardised: bool) -> jax.Array:
+        first, width = int(self.has_intercept), values.shape[1]
+        centers, scales = self.centers[:width], self.scales[:width]
+        stored = _empty(self.num_rows, width + first)
         stored[:, :first] = 1.0
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused with the data
-            for rows in blocks(self.values):
-                block = self.values[rows]
-                stored[rows, first:] = (
-                    (block - self.centers) / self.scales if standardised else block
-                )
+            for rows in blocks(values):
+                block = values[rows]
+                stored[rows, first:] = (block - centers) / scales if standardised else block
         return jax.device_put(stored)
 
 
 def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Sheet, Any]:
     """The predictors, and the outcomes: arrays, or a table on disk and the column `outcome`."""
     use_all_cores()  # before the first array is made
+    if isinstance(X, CodedTable):
+        return _coded_sheet(X, intercept), y
     if isinstance(X, Data):
         if y is not None:
             raise ValueError(
@@ -101,6 +109,29 @@ def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Shee
     if y is None:
         raise ValueError("y must be given: an outcome for each row of X")
     return sheet_of(X, intercept), y
+
+
+def _coded_sheet(table: CodedTable, intercept: bool) -> Sheet:
+    """Levels lie about zero, and all are as wide."""
+    num_levels = sum(table.sizes)
+    has_numbers = table.numbers.shape[1] > 0 or intercept
+    of_numbers = sheet_of(table.numbers, intercept) if has_numbers else None
+    nothing = np.zeros(0)
+    centers, scales, distances = (
+        (of_numbers.centers, of_numbers.scales, of_numbers.distances)
+        if of_numbers is not None
+        else (nothing, nothing, nothing)
+    )
+    levels = np.zeros(num_levels)
+    return Sheet(
+        table,
+        tuple(f"term {name!r}" for name in table.names),
+        bool(intercept),
+        np.concatenate([centers, levels]),
+        np.concatenate([scales, table.spreads]),
+        np.concatenate([distances, levels]),
+        None if of_numbers is None else of_numbers.idle,
+    )
 
 
 def sheet_of(X: Any, intercept: bool) -> Sheet:

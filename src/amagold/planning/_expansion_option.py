@@ -19,7 +19,7 @@ class ExpansionOption(GradientOption):
     tests = ("tuna",)  # a test of all data makes rows for a gradient cheap
 
     def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
-        if 2 in inputs.controlled:
+        if inputs.few is not None:
             # it is the Gaussian that a turn follows anyway, so that one step is as good as many
             yield Trial(1, trajectories=("rotation",))
 

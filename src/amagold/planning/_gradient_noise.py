@@ -45,7 +45,9 @@ class GradientNoise(NamedTuple):
             return np.einsum("ij,ik,kj->j", columns, self.covariance, columns)
         # a model that fits has as much noise as curvature along every direction
         share = spectrum.eigenvalues * spectrum.counts
-        return np.sum(self.covariance / mass) * share / share.sum()
+        variances = 1.0 / mass if mass.ndim == 1 else np.diag(np.linalg.inv(mass))
+        own = self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
+        return np.sum(own * variances) * share / share.sum()
 
 
 def measure_noise(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amagold.core.files import as_path
+from amagold.sampling._labelled import labelled
 
 if TYPE_CHECKING:
     import pandas
@@ -41,13 +42,14 @@ class Run:
         sampler: Any = None,
         positions: Any = None,
     ) -> None:
-        self._groups = groups
+        self._groups = labelled(groups, attributes.get("labels"))
         self.attributes = attributes
         self.plan = plan
         self.warnings = warnings
         self.path = path
         self.sampler = sampler
         self.positions = positions
+        self.model: Any = None  # of a table, where it was fitted to one
 
     @property
     def posterior(self) -> "xarray.Dataset":

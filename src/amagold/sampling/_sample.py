@@ -45,8 +45,10 @@ from amagold.sampling._stored_recipe import save_recipe
 from amagold.sampling._together import agree_on, agreed, is_first
 from amagold.store._checkpoint import CheckpointFolder
 from amagold.store._lock import Lock
+from amagold.store._names import describe
 from amagold.store._structure import describe_structure
 from amagold.store._zarr_store import PRIVATE, StoreFailedError, ZarrStore
+from amagold.target._axis_names import check_labels
 from amagold.target._transform import reported_form
 
 
@@ -225,10 +227,13 @@ def _checked(groups: dict[str, Any], prepared: Prepared) -> list[str]:
 def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dict[str, Any]:
     """What is kept with the draws about where they come from."""
     target = prepared.sampler.target
+    labels, form = target.labels, reported_form(target, position)
+    check_labels(labels, {name: found.shape for name, found in describe(form).items()})
     return {
         "inference_library": "amagold",
         "inference_library_version": versions()["amagold"],
         "label": prepared.sampler.label,
+        **({} if labels is None else {"labels": labels.to_json()}),
         "settings": settings.to_json(),
         "versions": versions(),
         "jax_settings": jax_settings(),
@@ -238,7 +243,7 @@ def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dic
         "notes": list(target.notes),
         "plan": {"kind": type(prepared.plan).__name__, **prepared.plan.to_json()},
         "position": describe_structure(position),
-        "reported": describe_structure(reported_form(target, position)),
+        "reported": describe_structure(form),
         "gradients_per_step": prepared.sampler.num_gradients(position)
         // prepared.sampler.num_steps,
         "is_complete": False,

@@ -36,6 +36,7 @@ class Density:
     example: ClassVar[None] = None
     bounds: ClassVar[None] = None
     transform: ClassVar[None] = None  # positions are reported as they are
+    labels: ClassVar[None] = None
     notes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

@@ -12,6 +12,20 @@ import jax.numpy as jnp
 from amagold.core import trees
 
 
+class SparsePredictor:
+    """A predictor z = x . theta of one number, whose x is zero but for a few places. Positions are
+    vectors.
+    """
+
+    def gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
+        """sum_i w_i x_i x_i^T, over rows with a leading axis."""
+        raise NotImplementedError
+
+    def times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
+        """x M of one example."""
+        raise NotImplementedError
+
+
 class LinearBounds(NamedTuple):
     """For likelihoods that see the position through a linear predictor: log likelihood_i =
     outcome(z_i, example), z linear.

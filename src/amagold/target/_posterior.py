@@ -1,6 +1,7 @@
 """A target with data: prior times the likelihood of every example."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +10,17 @@ import numpy as np
 from amagold.core import trees
 from amagold.core.devices import use_all_cores
 from amagold.data import Data, InMemory, checked_data
+from amagold.target._axis_names import Labels, labels_of
 from amagold.target._function_checks import position_is_usable, returns_one_number
 from amagold.target._linear_bounds import LinearBounds
 from amagold.target._transform import Transform, check_transform
 from amagold.target._user_function import as_function
 
 
-@trees.record(static=("bounds",), functions=("log_likelihood", "log_prior", "domain", "transform"))
+@trees.record(
+    static=("bounds", "names", "dims"),
+    functions=("log_likelihood", "log_prior", "domain", "transform"),
+)
 class Posterior:
     """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on
     the domain.
@@ -32,6 +37,9 @@ class Posterior:
         (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown.
       transform: maps a position to what `amagold.sample` reports and takes for its starts, and back
         with `transform.inverse`; None reports positions as they are.
+      names: labels of parameters: a list for a position that is one vector, or for each axis that
+        `dims` mentions a list of the places along it.
+      dims: for each reported variable a list of what its axes are called.
 
     JAX traces each function once and keeps what it saw, so a function must depend on its arguments
     alone. Define it once: a new one, a lambda within a loop above all, is compiled anew, and JAX
@@ -46,6 +54,8 @@ class Posterior:
     init: trees.PyTree = None
     bounds: LinearBounds | None = None
     transform: Transform | None = None
+    names: Any = None
+    dims: Any = None
 
     def __post_init__(self) -> None:
         use_all_cores()  # before the first array is made, because JAX fixes its devices then
@@ -57,9 +67,18 @@ class Posterior:
         for name in ("log_likelihood", "log_prior", "domain"):
             object.__setattr__(self, name, as_function(name, getattr(self, name)))
         check_transform(self.transform)
+        if not isinstance(self.names, Labels):
+            # both are kept as one, which is checked against draws when there are some
+            object.__setattr__(self, "names", labels_of(self.names, self.dims))
+            object.__setattr__(self, "dims", None)
         if not isinstance(self.data, Data):
             object.__setattr__(self, "data", checked_data(self.data))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
+
+    @property
+    def labels(self) -> Labels | None:
+        """What the axes of reported variables are called, and the places along them."""
+        return self.names
 
     @property
     def notes(self) -> tuple[str, ...]:

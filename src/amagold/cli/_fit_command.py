@@ -1,0 +1,33 @@
+"""`amagold fit TABLE FORMULA`: from a table to draws with names."""
+
+from amagold.core.printable import printable
+
+
+def run(
+    table: str,
+    formula: str | None = None,
+    family: str = "logistic",
+    outcome: str | None = None,
+    drop_missing: bool = False,
+    store: str | None = None,
+    num_samples: int = 1000,
+    seed: int = 0,
+) -> None:
+    """Fit, and print the plan, the draws in a table, and what needs attention.
+
+    Args:
+      table: a CSV, Parquet or Arrow file.
+      formula: as for `amagold.fit`; None takes all columns but the outcome.
+      family: as for `amagold.fit`.
+      outcome: the column of the outcome, without a formula.
+      drop_missing: whether to leave out rows with missing values.
+      store: the folder for the draws; None keeps none.
+      num_samples: draws of each chain.
+      seed: of all random numbers.
+    """
+    from amagold.tables import fit
+
+    options = {"outcome": outcome, "drop_missing": drop_missing}
+    result = fit(formula, table, family, **options, store=store, num_samples=num_samples, seed=seed)
+    print(printable(str(result)))
+    print(printable(result.summary().to_string()))

@@ -1,0 +1,3 @@
+# The names of this room: `__init__.py` reads it, and so do type checkers.
+
+from ._fit import fit as fit

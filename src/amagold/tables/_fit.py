@@ -1,0 +1,150 @@
+"""`amagold.fit`: from a table and a formula to draws with names."""
+
+import dataclasses
+from typing import Any
+
+from amagold import models
+from amagold.sampling import sample
+from amagold.sampling._run import Run
+from amagold.tables._read_table import read_table
+from amagold.tables._table_outcome import outcome_of
+from amagold.tables._term_scale import TermScale
+from amagold.tables._terms import FormulaTerms, Term, split_formula, terms_of
+from amagold.target import Posterior
+
+# what the noise's scale is called, where there is one
+FAMILIES: dict[str, str | None] = {
+    "logistic": None,
+    "probit": None,
+    "poisson": None,
+    "linear": "sigma",
+    "robust": "sigma",
+}
+
+
+def fit(
+    formula: str | None,
+    table: Any,
+    family: str = "logistic",
+    *,
+    outcome: str | None = None,
+    drop_missing: bool = False,
+    prior_scale: float | None = None,
+    **sample_arguments: Any,
+) -> Run:
+    """Draws from the posterior of a regression, by the terms of a formula.
+
+    Variables of the posterior are named as Bambi names them: "Intercept", "distance", and
+    "C(month)" with its levels as coordinates; "sigma" is the noise's scale.
+
+    Args:
+      formula: such as "late ~ distance + C(month) + log(age)", in formulaic's words; columns of
+        texts, and those in C(...), are factors, whose first level the others are compared with.
+        None takes all other columns for the `outcome`.
+      table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), or the path of a
+        CSV, Parquet or Arrow file.
+      family: "logistic", "probit", "poisson", "linear" or "robust".
+      outcome: the column of the outcome, where there is no formula.
+      drop_missing: whether to leave out rows with missing values in the columns that are used.
+      prior_scale: as for `amagold.models`; None scales priors by the data. A level's coefficient
+        has the prior of a column with as many ones as zeros.
+      **sample_arguments: as for `amagold.sample`.
+    """
+    frame = read_table(table)
+    model = model_of(formula, frame, family, outcome, drop_missing, prior_scale)
+    run = sample(model.target, **sample_arguments)
+    run.attributes["formula"] = model.terms.formula
+    run.attributes["family"] = family
+    run.model = model
+    return run
+
+
+@dataclasses.dataclass(frozen=True)
+class TableModel:
+    """A regression of a table: what is sampled, and what new data are treated by."""
+
+    target: Posterior
+    terms: FormulaTerms
+    family: str
+    outcome: str
+    classes: tuple[str, ...]  # of an outcome that is a text: the second is one
+
+
+def model_of(
+    formula: str | None,
+    frame: Any,
+    family: str,
+    outcome: str | None,
+    drop_missing: bool,
+    prior_scale: float | None,
+) -> TableModel:
+    """The posterior of a formula and a table."""
+    if family not in FAMILIES:
+        known = ", ".join(map(repr, FAMILIES))
+        raise ValueError(f"family must be one of {known}, got {family!r}")
+    text = _formula(formula, outcome, frame)
+    left, right = split_formula(text)
+    needed = [left, *sorted(str(name) for name in right.required_variables)]
+    frame = without_missing(frame, needed, drop_missing)
+    observed, classes = outcome_of(left, frame, family)
+    terms, coded = terms_of(text, right, frame)
+    options = {} if prior_scale is None else {"prior_scale": prior_scale}
+    build = getattr(models, family)
+    target = build(coded, observed, intercept=terms.has_intercept, **options)
+    scale = TermScale(target.transform, terms.terms, FAMILIES[family])
+    names, dims = _labels(terms.terms)
+    target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
+    return TableModel(target, terms, family, left, classes)
+
+
+def without_missing(frame: Any, needed: list[str], drop_missing: bool) -> Any:
+    """The columns that are used, without rows that miss something, or a sentence."""
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        known = ", ".join(map(repr, frame.columns[:20]))
+        raise ValueError(
+            f"formula must speak of columns of the table, but {missing[0]!r} is none: it has "
+            f"{known}"
+        )
+    import narwhals as nw
+
+    frame = frame.select(*dict.fromkeys(needed))
+    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
+    frame = frame.with_columns(
+        *(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats)
+    )
+    counts = {name: int(frame[name].null_count()) for name in frame.columns}
+    gaps = {name: count for name, count in counts.items() if count}
+    if not gaps:
+        return frame
+    if not drop_missing:
+        told = ", ".join(f"{count:,} in {name!r}" for name, count in gaps.items())
+        raise ValueError(
+            "table must have no missing values in the columns that are used, but there are "
+            f"{told}; fill them in, or give drop_missing=True (--drop-missing)"
+        )
+    kept = frame.drop_nulls()
+    if not len(kept):
+        raise ValueError("table must have rows without missing values, but every row misses some")
+    return kept
+
+
+def _formula(formula: str | None, outcome: str | None, frame: Any) -> str:
+    if formula is not None:
+        if outcome is not None:
+            raise ValueError("outcome must not be given with a formula, which names it before '~'")
+        return formula
+    if outcome is None or outcome not in frame.columns:
+        known = ", ".join(map(repr, frame.columns[:20]))
+        raise ValueError(f"outcome must be one of the columns {known}, got {outcome!r}")
+    others = [f"`{name}`" for name in frame.columns if name != outcome]
+    return f"{outcome} ~ {' + '.join(others) or '1'}"
+
+
+def _labels(terms: tuple[Term, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The levels of factors, along an axis of their own."""
+    factors = [term for term in terms if term.levels is not None]
+    return (
+        {f"{term.name}_dim": list(term.levels or ()) for term in factors},
+        {term.name: [f"{term.name}_dim"] for term in factors},
+    )

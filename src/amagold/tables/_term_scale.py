@@ -1,0 +1,46 @@
+"""Draws by the terms of a formula, on the scale of the table."""
+
+from typing import Any
+
+import numpy as np
+
+from amagold.core import trees
+from amagold.models._scale import UserScale
+from amagold.tables._terms import Term
+
+
+@trees.record(static=("terms", "noise"))
+class TermScale:
+    """The flat vector of coefficients as one array for each term, and back; with `noise`, the
+    logarithm of the noise's scale is its scale, under that name.
+    """
+
+    scale: UserScale | None  # None: the vector is on the user's scale as it is
+    terms: tuple[Term, ...]
+    noise: str | None
+
+    def __call__(self, position: Any) -> dict[str, Any]:
+        found = position if self.scale is None else self.scale(position)
+        flat = found["coefficients"] if self.noise else found
+        named = {
+            term.name: flat[..., term.places[0]]
+            if term.levels is None
+            else flat[..., np.array(term.places)]
+            for term in self.terms
+        }
+        if self.noise:
+            named[self.noise] = np.exp(found["log_noise_scale"])
+        return named
+
+    def inverse(self, reported: dict[str, Any]) -> Any:
+        shapes = [np.shape(reported[term.name]) for term in self.terms]
+        leading = shapes[0] if self.terms[0].levels is None else shapes[0][:-1]
+        width = sum(len(term.places) for term in self.terms)
+        flat = np.zeros((*leading, width))
+        for term in self.terms:
+            values = np.asarray(reported[term.name])
+            flat[..., np.array(term.places)] = values[..., None] if term.levels is None else values
+        found: Any = flat
+        if self.noise:
+            found = {"coefficients": flat, "log_noise_scale": np.log(reported[self.noise])}
+        return found if self.scale is None else self.scale.inverse(found)
