@@ -134,6 +134,11 @@ def test_draws_are_those_of_the_expanded_matrix():
     assert np.abs(mine.std(axis=(1, 2)) / spread - 1.0).max() < 0.12
 
 
+def test_the_prior_of_levels_is_said():
+    assert "(a level's counts as 1/2)" in model().target.notes[0]
+    assert "level" not in model("late ~ distance").target.notes[0]
+
+
 def test_without_an_intercept_all_levels_count():
     terms = model("late ~ 0 + C(month)").terms
     assert [term.name for term in terms.terms] == ["C(month)"]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import checks
-from amagold.models._coded_rows import CodedRows
+from amagold.models._coded_rows import CodedRows, CodedTable
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
@@ -231,12 +231,18 @@ def _prior(
             prior_scale is None,
             is_on_columns,
             spread is not None,
+            isinstance(sheet.values, CodedTable) and sum(sheet.values.sizes) > 0,
         ),
     )
 
 
 def _words(
-    has_intercept: bool, has_slopes: bool, is_default: bool, is_on_columns: bool, has_noise: bool
+    has_intercept: bool,
+    has_slopes: bool,
+    is_default: bool,
+    is_on_columns: bool,
+    has_noise: bool,
+    has_levels: bool,
 ) -> str:
     """The prior as a sentence, with places for its numbers."""
     parts = []
@@ -247,7 +253,8 @@ def _words(
             if is_on_columns
             else "each coefficient"
         )
-        parts.append(f"{which} ~ N(0, {{0:.4g}}^2)")
+        level = " (a level's counts as 1/2)" if has_levels and is_on_columns else ""
+        parts.append(f"{which}{level} ~ N(0, {{0:.4g}}^2)")
     if has_intercept:
         place = " at the predictors' means" if is_on_columns and has_slopes else ""
         parts.append(f"the intercept{place} ~ N({{1:.4g}}, {{2:.4g}}^2)")
