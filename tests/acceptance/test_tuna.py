@@ -260,6 +260,7 @@ def test_what_cannot_be_is_refused():
         amagold.amagold(amagold.models.double_well(), step_size=0.1, acceptance=acceptance.tuna())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_run_records_how_many_examples_each_test_saw(tmp_path):
     sampler = sampler_with(acceptance.tuna(2, block_size=8, most=400.0))

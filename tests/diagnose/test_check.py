@@ -43,7 +43,7 @@ def report_of(name):
 
 @pytest.mark.parametrize(
     "name",
-    some_of(["amagold reversible iid", "amagold irreversible epoch"], "amagold irreversible epoch"),
+    some_of(["amagold reversible iid", "amagold irreversible epoch"], "amagold reversible iid"),
 )
 def test_exact_samplers_pass(name):
     report = report_of(name)

@@ -57,9 +57,10 @@ def test_the_selection_covers_every_part_with_every_number_of_chains():
         assert ("warmup", warmup, chains) in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plans",
-    [("", "iid", "external"), pytest.param(parts.PLANS, marks=pytest.mark.slow)],
+    [("", "iid", "external"), parts.PLANS],
     ids=["some", "all"],
 )
 def test_what_is_refused(plans):

@@ -37,16 +37,10 @@ def drawn(target):
     return run.posterior
 
 
-QUICK = {("logistic", "far")}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "place"),
-    [
-        pytest.param(family, place, marks=() if (family, place) in QUICK else pytest.mark.slow)
-        for family in OUTCOMES
-        for place in ("near", "far")
-    ],
+    [(family, place) for family in OUTCOMES for place in ("near", "far")],
 )
 def test_draws_are_those_from_memory(family, place, tmp_path):
     X, y = {"near": NEAR, "far": FAR}[place], OUTCOMES[family]

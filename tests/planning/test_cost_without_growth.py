@@ -80,6 +80,7 @@ def test_where_many_examples_would_be_drawn_all_data_decide():
     assert {kind["test"] for kind in plan.kinds} == {"full", "tuna"}, "the other was weighed"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_an_interrupted_run_goes_on_to_the_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "DRAWS_BYTES", 4_000)

@@ -87,7 +87,8 @@ amagold.sample(sampler, 200, 100, 2, init=np.zeros(3), progress=False, warmup=wa
 """
 
 
-@pytest.mark.parametrize("mass", [pytest.param("diagonal", marks=pytest.mark.slow), "dense"])
+@pytest.mark.slow
+@pytest.mark.parametrize("mass", ["diagonal", "dense"])
 def test_double_precision(tmp_path, mass):
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", DOUBLE, mass, str(tmp_path / "run.zarr")],

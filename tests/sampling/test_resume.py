@@ -400,7 +400,7 @@ def said_on_resuming(path, target_or_sampler):
     ]
 
 
-@pytest.mark.parametrize("test", some_of(TESTS, "full", "tuna", "barker"))
+@pytest.mark.parametrize("test", some_of(TESTS, "full", "barker"))
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_another_target_is_noticed_whatever_the_test_remembers(tmp_path, test):
     """Each part for itself, in the same words for every test; the same target raises no alarm."""
