@@ -216,6 +216,8 @@ def _rows_of(sampler: Sampler, numbers: tuple[Any, ...]) -> list[Any]:
     """The rows of each array of numbers, asked for together; () has none."""
     assert isinstance(sampler.target, Posterior)
     asked = [leaf for leaf in numbers if not isinstance(leaf, tuple)]
+    if not asked:
+        return [() for _ in numbers]
     found = sampler.target.examples.rows(jnp.concatenate([jnp.ravel(leaf) for leaf in asked]))
     rows, start = [], 0
     for leaf in numbers:

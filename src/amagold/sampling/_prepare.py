@@ -163,11 +163,12 @@ def _starts(
 def _descended(
     target: Target, positions: trees.PyTree, settings: Settings, keys: Keys
 ) -> trees.PyTree:
-    return (
-        positions
-        if settings.warmup.sgd is None
-        else descend(target, positions, keys.descent, settings.warmup.sgd)
-    )
+    if settings.warmup.sgd is None:
+        return positions
+    found = descend(target, positions, keys.descent, settings.warmup.sgd)
+    # from the host: JAX would take where data that are split over devices have left them for a
+    # part of their type, and refuse them elsewhere
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), found)
 
 
 def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> np.ndarray:
