@@ -52,5 +52,5 @@ from .sampling import (
     update as update,
 )
 from .store import StoreFailedError as StoreFailedError, StoreInUseError as StoreInUseError
-from .tables import fit as fit
+from .tables import compare as compare, fit as fit
 from .target import Density as Density, LinearBounds as LinearBounds, Posterior as Posterior

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amagold.core.files import as_path
 from amagold.sampling._labelled import labelled
+from amagold.sampling._next_steps import NextSteps
 
 if TYPE_CHECKING:
     import pandas
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from amagold.diagnose._effective_cost import Cost
 
 
-class Run:
+class Run(NextSteps):
     """Draws of one run, in memory or on disk. Groups are xarray datasets with dimensions (chain,
     draw, ...).
 
@@ -49,7 +50,7 @@ class Run:
         self.path = path
         self.sampler = sampler
         self.positions = positions
-        self.model: Any = None  # of a table, where it was fitted to one
+        self._model: Any = None
 
     @property
     def posterior(self) -> "xarray.Dataset":
@@ -194,13 +195,6 @@ class Run:
         from amagold.report import _run_picture as run_picture
 
         return run_picture.draw(self)
-
-    def _check_draws(self, purpose: str) -> None:
-        if not self.posterior.sizes["draw"]:
-            raise ValueError(
-                f"the run must have draws to {purpose}, and it was stopped before the first; go "
-                "on with amagold.resume"
-            )
 
     @cached_property
     def _acceptance(self) -> float:

@@ -1,0 +1,212 @@
+"""What people do with draws next: predictions, effects, comparisons, checks. The rooms that know
+how load when they are asked.
+"""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+class PredictiveCheck(NamedTuple):
+    """What replicated tables say.
+
+    Attributes:
+      calibration: bins of rows by their predicted mean, with the columns predicted (the bin's mean
+        prediction), observed (its mean outcome), lower and upper (where replicated means lie) and
+        count.
+      statistics: of all outcomes, with the columns statistic, observed, mean, lower, upper (of the
+        replicated ones) and share_above (of replications above the observed).
+    """
+
+    calibration: "pandas.DataFrame"
+    statistics: "pandas.DataFrame"
+
+
+class NextSteps(ABC):
+    """The part of a run that needs more than its draws: the model that they are of."""
+
+    path: Path | None
+    sampler: Any
+    _model: Any
+
+    @property
+    @abstractmethod
+    def posterior(self) -> "xarray.Dataset": ...
+
+    @property
+    def model(self) -> Any:
+        """The regression of a table that `amagold.fit` made, kept with a stored run too; None
+        where the run was not fitted to a table.
+        """
+        if self._model is None and self.path is not None:
+            from amagold.tables._stored_model import load_model
+
+            self._model = load_model(self.path)
+        return self._model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self._model = model
+
+    def predict(
+        self,
+        table: Any,
+        interval: float = 0.9,
+        *,
+        of: str = "mean",
+        draws: int = 0,
+        num_draws: int = 1000,
+        seed: int = 0,
+    ) -> Any:
+        """What the regression expects of new rows: a table of the kind that came in, row by row,
+        with the columns mean, lower and upper; several classes have three columns each.
+
+        Memory is bounded by a chunk of rows beside what goes in and comes out.
+
+        Args:
+          table: as for `amagold.fit`; the outcome's column is not needed.
+          interval: the share of the posterior between lower and upper, its tails equal.
+          of: "mean" predicts E[y | x], with what is unknown of the coefficients; "outcome" one new
+            y, with the noise too.
+          draws: how many draws to return as columns beside, draw_0 first.
+          num_draws: how many posterior draws to use, evenly spread over all chains.
+          seed: of the noise of new outcomes.
+        """
+        from amagold.tables._predict import predict
+
+        self._check_draws("predict")
+        return predict(self, table, interval, of, draws, num_draws, seed)
+
+    def effects(
+        self,
+        interval: float = 0.9,
+        *,
+        table: Any = None,
+        num_rows: int = 2000,
+        num_draws: int = 1000,
+        seed: int = 0,
+    ) -> "pandas.DataFrame":
+        """Average marginal effects on E[y | x]: of a number the average derivative, of a factor
+        the average difference between a level and the first.
+
+        The columns are term, level (None for numbers), mean, sd, lower and upper; outcomes of
+        several classes have a row for each class, and its name in the column class.
+
+        Args:
+          interval: the share of the posterior between lower and upper.
+          table: rows to average over; None takes those that were fitted.
+          num_rows: how many rows are drawn from them at most.
+          num_draws: how many posterior draws to use.
+          seed: of the rows that are drawn.
+        """
+        from amagold.tables._effects import effects
+
+        self._check_draws("have effects")
+        return effects(self, interval, table, num_rows, num_draws, seed)
+
+    def contrast(
+        self,
+        term: str,
+        first: Any,
+        second: Any,
+        *,
+        interval: float = 0.9,
+        table: Any = None,
+        num_rows: int = 2000,
+        num_draws: int = 1000,
+        seed: int = 0,
+    ) -> "pandas.DataFrame":
+        """What changes when a column of the table goes from `first` to `second`, all else equal:
+        on the scale of the link, and of E[y | x], averaged over rows.
+
+        Args:
+          term: a column of the table.
+          first, second: two levels of a factor, or two values of a number.
+          interval, table, num_rows, num_draws, seed: as for `effects`.
+        """
+        from amagold.tables._effects import contrast
+
+        self._check_draws("be contrasted")
+        return contrast(self, (term, first, second), interval, table, num_rows, num_draws, seed)
+
+    def loo(
+        self, *, table: Any = None, num_rows: int = 1000, num_draws: int = 1000, seed: int = 0
+    ) -> Any:
+        """The expected log predictive density of a new row, by leave-one-out cross-validation with
+        Pareto smoothed importance sampling on some of the rows: arviz-stats' `ELPDData`.
+
+        Log likelihoods of all rows are taken at the posterior's mean alone, those of all draws for
+        the chosen rows alone.
+
+        Args:
+          table: the table that was fitted, for a loaded run that did not keep it.
+          num_rows: how many rows are left out in turn at most; of fewer all are.
+          num_draws: how many posterior draws to use.
+          seed: of the rows that are chosen.
+        """
+        from amagold.tables._loo import loo
+
+        self._check_draws("be compared")
+        return loo(self, table, num_rows, num_draws, seed)
+
+    def predictive_check(
+        self, *, table: Any = None, num_rows: int = 10_000, num_draws: int = 500, seed: int = 0
+    ) -> PredictiveCheck:
+        """Whether new outcomes of the model look like the observed ones: statistics of replicated
+        tables, and means by bins of their prediction.
+
+        Args:
+          table: rows with outcomes; None takes those that were fitted.
+          num_rows: how many rows are drawn from them at most.
+          num_draws: how many posterior draws, and so replications, to use.
+          seed: of the rows and of the replications.
+        """
+        from amagold.tables._predictive_check import predictive_check
+
+        self._check_draws("be checked")
+        return predictive_check(self, table, num_rows, num_draws, seed)
+
+    def laplace_gap(self, target: Any = None) -> "pandas.DataFrame":
+        """How far a Gaussian at the mode (the Laplace approximation) would have been off, one row
+        per parameter: did you need MCMC?
+
+        The columns are mean_shift (posterior mean less Laplace's, in posterior standard
+        deviations), sd_ratio (posterior's over Laplace's), below and above (the share of draws
+        outside Laplace's central 90%, which should be 0.05 each), and Monte Carlo errors of them
+        as error, sd_error and tail_error. `attrs["verdict"]` says it in a sentence.
+
+        Args:
+          target: what was sampled, for a loaded run of a model of your own.
+        """
+        from amagold.diagnose._laplace_gap import laplace_gap
+
+        self._check_draws("be compared with a Gaussian")
+        return laplace_gap(self.posterior, self._target(target))
+
+    def _target(self, given: Any) -> Any:
+        """What was sampled, as far as it can be known."""
+        if given is not None:
+            return given
+        if self.sampler is not None:
+            return self.sampler.target
+        if self.model is not None:
+            return self.model.known_target()
+        from amagold.sampling._stored_recipe import load_recipe
+
+        found = None if self.path is None else load_recipe(self.path)
+        if found is None:
+            raise ValueError(
+                "target must be given for a loaded run of a model of your own: what was sampled"
+            )
+        return found
+
+    def _check_draws(self, purpose: str) -> None:
+        if not self.posterior.sizes["draw"]:
+            raise ValueError(
+                f"the run must have draws to {purpose}, and it was stopped before the first; go "
+                "on with amagold.resume"
+            )
