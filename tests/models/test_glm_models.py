@@ -450,3 +450,31 @@ def test_the_words_of_a_prior_are_no_format_string():
         words=hostile,
     )
     assert prior.sentences() == ("{0.__class__} {0:99999999999d} {9:.4g} and 2.5",)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_outcomes_to_expect(name):
+    """The log density has all constants, and mean and draws are its own."""
+    target = MAKERS[name](X, standardize=False)
+    outcome = target.log_likelihood.outcome
+    position = random_position(target, 0.5)
+    rows = [jax.tree.map(lambda leaf, at=at: leaf[at], target.data) for at in range(60)]
+    z = jnp.stack([target.log_likelihood.predictor(position, row) for row in rows])
+    y = FAMILIES[name].y if name in FAMILIES else NUMBERS
+    scale = 0.7 if not isinstance(position, dict) else np.exp(position["log_noise_scale"])
+    plain = z[:, 0] if isinstance(position, dict) else z
+    np.testing.assert_allclose(
+        outcome.log_density(jnp.asarray(y, jnp.float32), z),
+        wanted_log_likelihoods(name, np.asarray(plain, np.float64), scale),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+    num_draws = 20_000
+    many = jnp.broadcast_to(z[:3], (num_draws, *z[:3].shape))
+    drawn, mean = outcome.draw(jax.random.key(1), many), outcome.mean(z[:3])
+    if name == "softmax":
+        drawn = jax.nn.one_hot(drawn, mean.shape[-1])
+    error = drawn.std(axis=0) / num_draws**0.5
+    assert np.all(np.abs(drawn.mean(axis=0) - mean) < 5.0 * error + 1e-6)
+    moved = outcome.mean((z + 0.2 if z.ndim == 1 else z.at[:, 0].add(0.2))[:3])
+    assert np.any(np.abs(drawn.mean(axis=0) - moved) > 5.0 * error)

@@ -5,8 +5,9 @@ from jax.typing import ArrayLike
 from amagold.data import Data
 from amagold.models._default_priors import mean_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
+from amagold.models._noise_shapes import Gaussian
 from amagold.models._outcomes import numbers
-from amagold.models._residuals import Gaussian, from_design
+from amagold.models._residuals import from_design
 from amagold.models._table import table_of
 from amagold.target import Posterior
 

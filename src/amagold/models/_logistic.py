@@ -43,6 +43,15 @@ class Logistic:
     def __call__(self, z: jax.Array, example: LogisticExample) -> jax.Array:
         return log_sigmoid(example.sign * z)
 
+    def mean(self, z: jax.Array) -> jax.Array:
+        return jax.nn.sigmoid(z)
+
+    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
+        return jax.random.bernoulli(key, self.mean(z)).astype(jnp.float32)
+
+    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
+        return log_sigmoid(jnp.where(y > 0, z, -z))
+
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """With p = 1 / (1 + exp(-y z)): 1 - p < 1, p (1 - p) <= 1/4, and p (1 - p) |1 - 2p| <= 1 /
         (6 sqrt 3), at p = 1/2 +- 1/sqrt 12.

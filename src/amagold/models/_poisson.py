@@ -56,6 +56,15 @@ class Poisson:
         above = z - jnp.log(jnp.maximum(count, 1.0))
         return jnp.where(count > 0, count * (above - expm1(above)), -jnp.exp(z))
 
+    def mean(self, z: jax.Array) -> jax.Array:
+        return jnp.exp(z)
+
+    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
+        return jax.random.poisson(key, jnp.exp(z)).astype(jnp.float32)
+
+    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
+        return y * z - jnp.exp(z) - jax.scipy.special.gammaln(y + 1.0)
+
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """The second and third derivatives are exp(z) <= exp(z_ref) exp(|z - z_ref|); the slope
         exp(z) - y has no such bound.

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from amagold.data import Data
@@ -25,6 +26,15 @@ class Probit:
 
     def __call__(self, z: jax.Array, example: LogisticExample) -> jax.Array:
         return log_normal_cdf(example.sign * z)
+
+    def mean(self, z: jax.Array) -> jax.Array:
+        return jax.scipy.special.ndtr(z)
+
+    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
+        return jax.random.bernoulli(key, self.mean(z)).astype(jnp.float32)
+
+    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
+        return log_normal_cdf(jnp.where(y > 0, z, -z))
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """The slope grows like |z| in the wrong tail; the second derivative nears -1 there, the

@@ -12,13 +12,21 @@ from amagold.data import Data
 from amagold.models import _residuals as residuals
 from amagold.models._coded_rows import CodedRows
 from amagold.models._double_well import double_well, log_density as double_well_log_density
+from amagold.models._noise_shapes import Gaussian, StudentT
 from amagold.models._priors import CoefficientPrior, NoisePrior
-from amagold.models._regression import FAMILIES, Likelihood, Predictor, regression
+from amagold.models._regression import (
+    FAMILIES,
+    LOG_SCALE,
+    Likelihood,
+    Predictor,
+    ScaledPredictor,
+    regression,
+)
 from amagold.models._scale import UserScale
 from amagold.target import Density, Posterior, Target
 
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
-SHAPES = {"linear": residuals.Gaussian, "robust": residuals.StudentT}
+SHAPES = {"linear": Gaussian, "robust": StudentT}
 DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
 
 
@@ -87,24 +95,25 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
 def _settings(target: Posterior) -> dict[str, Any] | None:
     """What describes a regression of this library, in numbers and texts."""
     likelihood, prior = target.log_likelihood, target.log_prior
-    if isinstance(likelihood, residuals.UnknownNoise) and isinstance(prior, NoisePrior):
-        prior, bounds, settings = prior.coefficients, None, _of_shape(likelihood.shape, None)
-    elif isinstance(likelihood, Likelihood):
-        outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
-        settings = (
-            _of_shape(outcome.shape, outcome.noise_scale)
-            if isinstance(outcome, residuals.Noise)
-            else _of_outcome(outcome)
-        )
-    else:
+    if not isinstance(likelihood, Likelihood):
         return None
+    outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
+    if isinstance(outcome, residuals.Noise):
+        settings = _of_shape(outcome.shape, outcome.noise_scale)
+    elif isinstance(outcome, residuals.UnknownNoise):
+        settings = _of_shape(outcome.shape, None)
+    else:
+        settings = _of_outcome(outcome)
+    is_scaled = isinstance(prior, NoisePrior)
+    if is_scaled:
+        prior = prior.coefficients
     if settings is None or not isinstance(prior, CoefficientPrior) or target.bounds != bounds:
         return None
     if not isinstance(target.transform, UserScale | None):
         return None
-    is_contrast = "num_classes" in settings.get("outcome", {})
-    is_usual = likelihood.predictor == Predictor(is_contrast=is_contrast)
-    return settings | {"prior": prior.words} if is_usual else None
+    usual: Any = Predictor(is_contrast="num_classes" in settings.get("outcome", {}))
+    usual = ScaledPredictor(usual, LOG_SCALE) if is_scaled else usual
+    return settings | {"prior": prior.words} if likelihood.predictor == usual else None
 
 
 def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:

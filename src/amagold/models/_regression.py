@@ -11,18 +11,40 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows
-from amagold.models._priors import CoefficientPrior
+from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.target import LinearBounds, Posterior
 from amagold.target._linear_bounds import SparsePredictor
 
+LOG_SCALE = "log_noise_scale"
+
 
 class Outcome(Protocol):
-    """log p(y | z) of one example, and how fast it can change with z."""
+    """log p(y | z) of one example, how fast it can change with z, and what outcomes to expect.
 
-    def __call__(self, z: jax.Array, example: Any) -> jax.Array: ...
+    z is what the predictor gives; in the last three it may have leading axes, and y is as the user
+    has it: 0 or 1, a class, a count, a number.
+    """
 
-    def bounds(self, predictor: Any) -> LinearBounds: ...
+    def __call__(self, z: jax.Array, example: Any) -> jax.Array:
+        """Up to a constant that may depend on y."""
+        ...
+
+    def bounds(self, predictor: Any) -> LinearBounds | None:
+        """None where none are known."""
+        ...
+
+    def mean(self, z: jax.Array) -> jax.Array:
+        """E[y | z]; of classes the probability of each, along a last axis."""
+        ...
+
+    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
+        """One outcome for each z."""
+        ...
+
+    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
+        """log p(y | z) with all constants."""
+        ...
 
 
 AnyOutcome = TypeVar("AnyOutcome", bound=type[Outcome])
@@ -76,11 +98,23 @@ class CodedPredictor(Predictor, SparsePredictor):
         return example.predictors.dot(matrix)
 
 
+@dataclass(frozen=True)
+class ScaledPredictor:
+    """(x . theta, log scale), of a position that is a dict of both."""
+
+    coefficients: Predictor
+    scale: str  # what the position calls the logarithm of the scale
+
+    def __call__(self, position: dict[str, jax.Array], example: Any) -> jax.Array:
+        z = self.coefficients(position["coefficients"], example)
+        return jnp.stack([z, jnp.asarray(position[self.scale], z.dtype)])
+
+
 @trees.record(static=("predictor", "outcome"))
 class Likelihood:
     """log p(y | x, theta) = outcome(z, y)."""
 
-    predictor: Predictor
+    predictor: Predictor | ScaledPredictor
     outcome: Outcome
 
     @property
@@ -108,17 +142,20 @@ def num_predictors(data: Any) -> int:
 def regression(
     outcome: Outcome,
     data: Any,
-    prior: CoefficientPrior,
+    prior: CoefficientPrior | NoisePrior,
     transform: UserScale | None,
     num_classes: int | None = None,
 ) -> Posterior:
     """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
-    class.
+    class; with the prior of a scale, of a dict of both.
     """
     is_coded = isinstance(example_of(data).predictors, CodedRows) and num_classes is None
     predictor = CodedPredictor() if is_coded else Predictor(is_contrast=num_classes is not None)
     width = num_predictors(data)
-    init = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
+    init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
+    if isinstance(prior, NoisePrior):
+        predictor = ScaledPredictor(predictor, LOG_SCALE)
+        init = {"coefficients": init, LOG_SCALE: np.float32(0.0)}
     bounds = outcome.bounds(predictor)
     return Posterior(
         Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform

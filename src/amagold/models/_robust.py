@@ -6,8 +6,9 @@ from amagold.core import checks
 from amagold.data import Data
 from amagold.models._default_priors import median_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
+from amagold.models._noise_shapes import StudentT
 from amagold.models._outcomes import numbers
-from amagold.models._residuals import StudentT, from_design
+from amagold.models._residuals import from_design
 from amagold.models._table import table_of
 from amagold.target import Posterior
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from amagold.data import Data
@@ -33,6 +34,17 @@ class Softmax:
 
     def __call__(self, z: jax.Array, example: SoftmaxExample) -> jax.Array:
         return jax.nn.log_softmax(z)[example.label]
+
+    def mean(self, z: jax.Array) -> jax.Array:
+        """The probability of each class."""
+        return jax.nn.softmax(z, axis=-1)
+
+    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
+        return jax.random.categorical(key, z, axis=-1)
+
+    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
+        labels = jnp.asarray(y)[..., None].astype(jnp.int32)
+        return jnp.take_along_axis(jax.nn.log_softmax(z, axis=-1), labels, axis=-1)[..., 0]
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """Derivatives along unit vectors u are cumulants of the number u_k, k drawn with the class
