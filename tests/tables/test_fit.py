@@ -156,7 +156,7 @@ BROKEN = {
     "no formula": ("late", {}, "formula must be a text such as"),
     "stranger": ("late ~ speed", {}, "'speed' is none"),
     "code": ("late ~ I(__import__('os').getpid())", {}, "formula must not"),
-    "attribute": ("late ~ distance.values", {}, "formula must not"),
+    "attribute": ("late ~ I(distance.values)", {}, "formula must not"),
     "random effect": ("late ~ (1 | origin)", {}, "formula must hold fixed terms"),
     "family": (FORMULA, {"family": "weibull"}, "family must be one of"),
     "text": ("origin ~ distance", {}, "outcome 'origin' must hold two classes"),
@@ -193,7 +193,7 @@ def test_tables_of_other_kinds_are_the_same(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("", "must be a whole file"), ("a,b\n", "at least one row"), (None, "is none")],
+    [("", "must begin with the names"), ("a,b\n", "at least one row"), (None, "is none")],
 )
 def test_broken_files_are_one_line(content, words, tmp_path, capsys):
     file = tmp_path / "table.csv"

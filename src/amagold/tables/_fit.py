@@ -6,10 +6,13 @@ from typing import Any
 from amagold import models
 from amagold.sampling import sample
 from amagold.sampling._run import Run
+from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
+from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
 from amagold.tables._table_outcome import outcome_of
+from amagold.tables._term_codes import Term
 from amagold.tables._term_scale import TermScale
-from amagold.tables._terms import FormulaTerms, Term, split_formula, terms_of
+from amagold.tables._terms import FormulaTerms, terms_of
 from amagold.target import Posterior
 
 # what the noise's scale is called, where there is one
@@ -50,8 +53,20 @@ def fit(
         has the prior of a column with as many ones as zeros.
       **sample_arguments: as for `amagold.sample`.
     """
-    frame = read_table(table)
-    model = model_of(formula, frame, family, outcome, drop_missing, prior_scale)
+    columns = None
+    if formula is not None:  # of a file no others are read
+        parsed = parsed_formula(formula)
+        columns = [parsed.outcome, *parsed.columns]
+    shown = None if sample_arguments.get("progress", True) else False
+    # not kept here: the table of a file is needed no longer than it is coded
+    model = model_of(
+        formula,
+        read_table(table, columns=columns, shown=shown),
+        family,
+        outcome,
+        drop_missing,
+        prior_scale,
+    )
     run = sample(model.target, **sample_arguments)
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
@@ -82,12 +97,11 @@ def model_of(
     if family not in FAMILIES:
         known = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
-    text = _formula(formula, outcome, frame)
-    left, right = split_formula(text)
-    needed = [left, *sorted(str(name) for name in right.required_variables)]
-    frame = without_missing(frame, needed, drop_missing)
+    parsed = _parsed(formula, outcome, frame)
+    left = parsed.outcome
+    frame = without_missing(frame, [left, *parsed.columns], drop_missing)
     observed, classes = outcome_of(left, frame, family)
-    terms, coded = terms_of(text, right, frame)
+    terms, coded = terms_of(parsed, frame)
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
     build = getattr(models, family)
     target = build(coded, observed, intercept=terms.has_intercept, **options)
@@ -97,48 +111,15 @@ def model_of(
     return TableModel(target, terms, family, left, classes)
 
 
-def without_missing(frame: Any, needed: list[str], drop_missing: bool) -> Any:
-    """The columns that are used, without rows that miss something, or a sentence."""
-    missing = [name for name in needed if name not in frame.columns]
-    if missing:
-        known = ", ".join(map(repr, frame.columns[:20]))
-        raise ValueError(
-            f"formula must speak of columns of the table, but {missing[0]!r} is none: it has "
-            f"{known}"
-        )
-    import narwhals as nw
-
-    frame = frame.select(*dict.fromkeys(needed))
-    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
-    frame = frame.with_columns(
-        *(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats)
-    )
-    counts = {name: int(frame[name].null_count()) for name in frame.columns}
-    gaps = {name: count for name, count in counts.items() if count}
-    if not gaps:
-        return frame
-    if not drop_missing:
-        told = ", ".join(f"{count:,} in {name!r}" for name, count in gaps.items())
-        raise ValueError(
-            "table must have no missing values in the columns that are used, but there are "
-            f"{told}; fill them in, or give drop_missing=True (--drop-missing)"
-        )
-    kept = frame.drop_nulls()
-    if not len(kept):
-        raise ValueError("table must have rows without missing values, but every row misses some")
-    return kept
-
-
-def _formula(formula: str | None, outcome: str | None, frame: Any) -> str:
+def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormula:
     if formula is not None:
         if outcome is not None:
             raise ValueError("outcome must not be given with a formula, which names it before '~'")
-        return formula
+        return parsed_formula(formula)
     if outcome is None or outcome not in frame.columns:
         known = ", ".join(map(repr, frame.columns[:20]))
         raise ValueError(f"outcome must be one of the columns {known}, got {outcome!r}")
-    others = [f"`{name}`" for name in frame.columns if name != outcome]
-    return f"{outcome} ~ {' + '.join(others) or '1'}"
+    return formula_of_all(outcome, [name for name in frame.columns if name != outcome])
 
 
 def _labels(terms: tuple[Term, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,18 +1,34 @@
 """Tables as they come: data frames of any library that narwhals knows, and files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from amagold.core.files import as_path
 from amagold.core.optional_packages import required
+from amagold.core.progress import show_steps
+from amagold.tables._column_names import check_columns
+from amagold.tables._read_text import TEXTS, read_text
 
-FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+FILES = (*TEXTS, ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 
-def read_table(given: Any, name: str = "table") -> Any:
-    """The table as a narwhals frame, or a sentence."""
+def read_table(
+    given: Any,
+    name: str = "table",
+    columns: Sequence[str] | None = None,
+    shown: bool | None = None,
+) -> Any:
+    """The table as a narwhals frame, or a sentence.
+
+    Args:
+      given: a data frame or a path.
+      name: of the argument, for sentences.
+      columns: that are needed; None takes all.
+      shown: whether to show how far reading is; None does on a terminal.
+    """
     if isinstance(given, (str, Path)):
-        given = _read_file(as_path(name, given, "a file"), name)
+        given = _read_file(as_path(name, given, "a file"), name, columns, shown)
     nw = required("narwhals", "tables")
     try:
         frame = nw.from_native(given)
@@ -21,50 +37,75 @@ def read_table(given: Any, name: str = "table") -> Any:
             f"{name} must be a data frame (pandas, polars, pyarrow, DuckDB) or the path of a CSV, "
             f"Parquet or Arrow file, got {type(given).__name__}"
         ) from None
+    except Exception as reason:  # narwhals' own, for names that are there twice
+        why = str(reason).splitlines()[0]
+        raise ValueError(f"{name} must be a usual data frame, but {why}") from None
+    known = frame.collect_schema().names()
+    check_columns(columns, known, name)
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if len(set(frame.columns)) < len(frame.columns):
-        twice = next(column for column in frame.columns if frame.columns.count(column) > 1)
-        raise ValueError(f"{name} must have a name for every column, but {twice!r} is there twice")
+        frame = (frame if columns is None else frame.select(*dict.fromkeys(columns))).collect()
     if not len(frame):
         raise ValueError(f"{name} must have at least one row, got none")
     return frame
 
 
-def _read_file(path: Path, name: str) -> Any:
+def suffix_of(path: Path) -> str:
+    """`.csv` of `flights.csv.gz` too."""
+    found = [suffix.lower() for suffix in path.suffixes]
+    return found[-2] if found[-1:] == [".gz"] and len(found) > 1 else "".join(found[-1:])
+
+
+def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
     if not path.is_file():
         raise ValueError(f"{name} must be a file that exists, but {str(path)!r} is none")
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in FILES:
         raise ValueError(
             f"{name} must be a CSV, Parquet or Arrow file ({', '.join(FILES)}), got {path.name!r}"
         )
     pyarrow = required("pyarrow", "tables")
-    try:
-        if suffix in (".parquet", ".pq"):
-            from pyarrow import parquet
+    with show_steps(f"Reading {path.name}", shown=shown) as report:
+        try:
+            if suffix in (".parquet", ".pq"):
+                return _read_parquet(path, columns, report)
+            if suffix in (".arrow", ".feather", ".ipc"):
+                return _read_arrow(path, columns)
+            return read_text(path, suffix, columns, report)
+        except (pyarrow.ArrowException, OSError, EOFError) as reason:
+            why = str(reason).splitlines()[0]
+            raise ValueError(f"{name} must be a whole file, but {str(path)!r}: {why}") from None
 
-            return parquet.read_table(path)
-        if suffix in (".arrow", ".feather", ".ipc"):
+
+def _read_parquet(path: Path, columns: Sequence[str] | None, report: Any) -> Any:
+    """One group of rows after the other."""
+    import pyarrow
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        check_columns(columns, file.schema_arrow.names)
+        chosen = None if columns is None else list(dict.fromkeys(columns))
+        number, found = file.num_row_groups, []
+        for group in range(number):
+            found.append(file.read_row_group(group, columns=chosen))
+            report(group + 1, number)
+        return pyarrow.concat_tables(found) if found else file.read(columns=chosen)
+
+
+def _read_arrow(path: Path, columns: Sequence[str] | None) -> Any:
+    """A file or a stream of record batches."""
+    import pyarrow
+    from pyarrow import ipc
+
+    with pyarrow.OSFile(str(path)) as file:
+        magic = file.read(6)
+    with pyarrow.memory_map(str(path)) as file:
+        if magic == b"ARROW1":
+            table = ipc.open_file(file).read_all()
+        elif magic[:4] == b"FEA1":
             from pyarrow import feather
 
-            return feather.read_table(path)
-        return _read_text(path, suffix)
-    except (pyarrow.ArrowException, OSError, ValueError) as reason:
-        why = str(reason).splitlines()[0]
-        raise ValueError(f"{name} must be a whole file, but {str(path)!r}: {why}") from None
-
-
-def _read_text(path: Path, suffix: str) -> Any:
-    from pyarrow import csv
-
-    with path.open("rb") as file:
-        first = file.readline(2**20)
-    # the sign that parts the header most often, unless the suffix says it
-    signs = {sign: first.count(sign.encode()) for sign in (",", ";", "\t", "|")}
-    sign = "\t" if suffix == ".tsv" else max(signs, key=lambda sign: signs[sign])
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(delimiter=sign, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True),
-    )
+            table = feather.read_table(path)
+        else:
+            table = ipc.open_stream(file).read_all()
+    check_columns(columns, table.column_names)
+    return table if columns is None else table.select(list(dict.fromkeys(columns)))

@@ -1,0 +1,152 @@
+"""The columns of a table as formulas take them: numbers, or levels with their codes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from amagold.core.optional_packages import required
+
+MOST_LEVELS = 100_000  # of a factor, whose second derivatives are a matrix
+
+
+class ColumnLevels(NamedTuple):
+    """A column as codes: which of the values each row has."""
+
+    codes: np.ndarray
+    values: Any  # pandas' index, in the order of the levels
+
+
+class Distinct(NamedTuple):
+    """The different rows of some columns."""
+
+    places: np.ndarray  # for every row of the table which of them it is
+    rows: np.ndarray  # for each of them a row of the table
+
+
+class Columns:
+    """The columns of a narwhals frame, each converted once when it is asked for."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._values: dict[str, Any] = {}
+        self._levels: dict[str, ColumnLevels] = {}
+        self.num_rows = len(frame)
+
+    def is_number(self, name: str) -> bool:
+        kind = self._frame[name].dtype
+        return kind.is_numeric() or _is_boolean(kind)
+
+    def values(self, name: str) -> Any:
+        """The column as formulaic takes it: an array of numbers, or pandas' categories."""
+        if name not in self._values:
+            self._values[name] = self._converted(name)
+        return self._values[name]
+
+    def levels(self, name: str) -> ColumnLevels:
+        """The codes of a column, whatever it holds."""
+        if name not in self._levels:
+            self._levels[name] = self._coded(name)
+        return self._levels[name]
+
+    def distinct(self, names: tuple[str, ...]) -> Distinct:
+        """The different rows of these columns."""
+        pandas = required("pandas", "tables")
+        found = [self.levels(name) for name in names]
+        places, number = found[0].codes, len(found[0].values)
+        if len(found) > 1:
+            joined = np.zeros(self.num_rows, np.int64)
+            for levels in found:
+                joined = joined * len(levels.values) + levels.codes
+            codes, distinct = pandas.factorize(joined)
+            places, number = codes.astype(np.int32), len(distinct)
+        rows = np.full(number, -1, np.int64)
+        rows[places] = np.arange(self.num_rows)
+        is_met = rows >= 0
+        if not is_met.all():  # declared levels that no row has
+            places, rows = (np.cumsum(is_met, dtype=np.int32) - 1)[places], rows[is_met]
+        return Distinct(places, rows)
+
+    def _converted(self, name: str) -> Any:
+        column = self._frame[name]
+        kind = column.dtype
+        nw = required("narwhals", "tables")
+        if kind.is_decimal():
+            return np.asarray(column.to_list(), np.float64)
+        if kind.is_numeric() or _is_boolean(kind):
+            return _plain(column.to_numpy())
+        if kind in (nw.Categorical, nw.Enum):  # they keep their order
+            return column.to_pandas().array
+        if kind in (nw.String, nw.Object):
+            return _categories(name, column)
+        return column.to_pandas().astype("category").array
+
+    def _coded(self, name: str) -> ColumnLevels:
+        pandas = required("pandas", "tables")
+        values = self._values.pop(name, None)  # the codes say as much
+        values = self._converted(name) if values is None else values
+        if isinstance(values, np.ndarray):
+            codes, found = pandas.factorize(values, sort=True)
+            found = pandas.Index(found)
+        else:
+            codes, found = values.codes, values.categories
+        if len(found) > MOST_LEVELS:
+            raise ValueError(
+                f"formula must have factors of at most {MOST_LEVELS:,} levels, but {name!r} has "
+                f"{len(found):,}; leave it out, or make fewer of it"
+            )
+        return ColumnLevels(np.asarray(codes, np.int32), found)
+
+    def frame(self, names: list[str], rows: np.ndarray | None = None) -> Any:
+        """These columns as pandas' frame, of all rows or of some."""
+        pandas = required("pandas", "tables")
+        chosen = {name: self._at(name, rows) for name in names}
+        length = self.num_rows if rows is None else len(rows)
+        return pandas.DataFrame(chosen, index=pandas.RangeIndex(length), copy=False)
+
+    def _at(self, name: str, rows: np.ndarray | None) -> Any:
+        if rows is None:
+            return self.values(name)
+        if name not in self._levels:
+            return self.values(name)[rows]
+        codes, found = self._levels[name]
+        if self.is_number(name):
+            return np.asarray(found)[codes[rows]]
+        pandas = required("pandas", "tables")
+        return pandas.Categorical.from_codes(codes[rows], found)
+
+
+def _categories(name: str, column: Any) -> Any:
+    """Texts as pandas' categories, sorted as formulaic sorts them."""
+    pandas = required("pandas", "tables")
+    pyarrow = required("pyarrow", "tables")
+    try:
+        texts = column.to_arrow()
+        if not pyarrow.types.is_string(texts.type) and not pyarrow.types.is_large_string(
+            texts.type
+        ):
+            raise TypeError
+        coded = texts.dictionary_encode()
+    except (pyarrow.ArrowException, TypeError):
+        kinds = sorted({type(value).__name__ for value in column.head(100_000).to_list()})
+        raise ValueError(
+            f"table must have one kind of value in a column, but {name!r} holds "
+            f"{' and '.join(kinds)}; make it numbers or texts"
+        ) from None
+    if isinstance(coded, pyarrow.ChunkedArray):
+        coded = coded.combine_chunks()
+    found = np.asarray(coded.dictionary.to_pylist(), object)
+    order = np.argsort(found)
+    rank = np.empty(len(found), np.int32)
+    rank[order] = np.arange(len(found))
+    codes = rank[coded.indices.to_numpy()]
+    return pandas.Categorical.from_codes(codes, pandas.Index(found[order], dtype=object))
+
+
+def _is_boolean(kind: Any) -> bool:
+    nw = required("narwhals", "tables")
+    return kind == nw.Boolean
+
+
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Objects of numbers or booleans as numbers: a column had missing values, which are gone."""
+    return values.astype(np.float64) if values.dtype == object else values

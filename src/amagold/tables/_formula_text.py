@@ -1,0 +1,92 @@
+"""The two sides of a formula, and its parts."""
+
+from typing import Any, NamedTuple
+
+from amagold.core.optional_packages import required
+from amagold.tables._formula_check import QUOTED, Expression, checked_expression
+
+
+class FormulaPart(NamedTuple):
+    """A factor in formulaic's sense, of which terms are products: a column, or an expression."""
+
+    name: str  # the column's, or the text of the expression
+    is_column: bool
+    is_constant: bool
+    reads: Expression
+
+
+class ParsedFormula(NamedTuple):
+    """A formula that is harmless."""
+
+    text: str
+    outcome: str  # a column
+    right: Any  # formulaic's
+    parts: dict[str, FormulaPart]  # by formulaic's text for them
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """That the right side reads."""
+        found = {column for part in self.parts.values() for column in part.reads.columns}
+        return tuple(sorted(found))
+
+
+def parsed_formula(formula: Any) -> ParsedFormula:
+    """The formula, or a sentence."""
+    formulaic = required("formulaic", "tables")
+    bare = QUOTED.sub("", formula) if isinstance(formula, str) else ""
+    if not isinstance(formula, str) or bare.count("~") != 1:
+        raise ValueError(
+            f"formula must be a text such as 'late ~ distance + C(month)', got {formula!r}"
+        )
+    # the sign may also stand within the name of a column
+    hidden = QUOTED.sub(lambda found: found[0].replace("~", "\0"), formula)
+    left, right = (side.replace("\0", "~").strip() for side in hidden.split("~"))
+    if not left:
+        raise ValueError("formula must name the outcome before '~', as in 'late ~ distance'")
+    if "|" in QUOTED.sub("", right):
+        raise ValueError(
+            "formula must hold fixed terms, but has '|' of a random effect, which is not known "
+            "yet; give the groups as a factor"
+        )
+    try:
+        parsed = formulaic.Formula(right or "1")
+    except Exception as reason:
+        why = str(reason).splitlines()[0]
+        raise ValueError(
+            f"formula must be one that formulaic knows, but {right!r}: {why}"
+        ) from None
+    is_quoted = QUOTED.fullmatch(left)
+    return ParsedFormula(formula, is_quoted[1] if is_quoted else left, parsed, _parts(parsed))
+
+
+def formula_of_all(outcome: str, others: list[str]) -> ParsedFormula:
+    """All other columns for the outcome: no text that would have to be read again."""
+    formulaic = required("formulaic", "tables")
+    from formulaic.parser.types import Factor, Term
+
+    odd = next((name for name in [outcome, *others] if "`" in name or "\n" in name), None)
+    if odd is not None:
+        raise ValueError(f"table must have names without '`' and line ends, got {odd!r}; rename it")
+    terms = [Term([Factor("1", eval_method="literal")])]
+    terms += [Term([Factor(name, eval_method="lookup")]) for name in others]
+    text = f"{quoted(outcome)} ~ {' + '.join(map(quoted, others)) or '1'}"
+    right = formulaic.Formula(terms)
+    return ParsedFormula(text, outcome, right, _parts(right))
+
+
+def quoted(name: str) -> str:
+    """The name of a column as formulas take it."""
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _parts(right: Any) -> dict[str, FormulaPart]:
+    found: dict[str, FormulaPart] = {}
+    for term in right:
+        for factor in term.factors:
+            text, method = str(factor.expr), factor.eval_method.value
+            if method == "python":
+                reads = checked_expression(text)
+            else:
+                reads = Expression((text,) if method == "lookup" else (), False, False)
+            found[text] = FormulaPart(text, method == "lookup", method == "literal", reads)
+    return found

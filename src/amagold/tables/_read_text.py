@@ -1,0 +1,93 @@
+"""Tables that are texts: CSV and its kin, compressed or not."""
+
+import gzip
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from amagold.core.progress import Steps
+from amagold.tables._column_names import check_columns
+
+TEXTS = (".csv", ".tsv", ".txt")
+SIGNS = (",", ";", "\t", "|")
+ONE_READ = 2**22  # bytes that are parsed together
+LONGEST_HEADER = 2**24
+MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of other texts
+
+
+def read_text(path: Path, suffix: str, columns: Sequence[str] | None, report: Steps) -> Any:
+    """The columns as an Arrow table, whatever sign parts them."""
+    from pyarrow import csv
+
+    sign, names = _header(path, suffix)
+    check_columns(columns, names)
+    with path.open("rb") as raw:
+        counted = CountedFile(raw, path.stat().st_size, report)
+        is_compressed = path.suffix.lower() == ".gz"
+        table = csv.read_csv(
+            gzip.GzipFile(fileobj=counted) if is_compressed else counted,
+            read_options=csv.ReadOptions(block_size=max(ONE_READ, 2 * len("".join(names)))),
+            parse_options=csv.ParseOptions(delimiter=sign, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=True,
+                include_columns=None if columns is None else list(dict.fromkeys(columns)),
+            ),
+        )
+    _check_texts(table)
+    return table
+
+
+class CountedFile(io.RawIOBase):
+    """A file that tells how much of it has been read."""
+
+    def __init__(self, file: Any, size: int, report: Steps) -> None:
+        super().__init__()
+        self._file, self._size, self._report = file, size, report
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(size)
+        self._report(min(self._file.tell(), self._size), self._size)
+        return found
+
+
+def _header(path: Path, suffix: str) -> tuple[str, list[str]]:
+    """The sign that parts the columns, and their names."""
+    import csv
+
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rb") as file:
+        first = file.readline(LONGEST_HEADER)
+    if first[:2] in MARKS:
+        raise ValueError(
+            f"table must be a text in UTF-8, but {path.name!r} is one in {MARKS[first[:2]]}; save "
+            "it as UTF-8"
+        )
+    try:
+        header = first.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"table must be a text in UTF-8, but the header of {path.name!r} is not; save it as "
+            "UTF-8"
+        ) from None
+    # the sign that parts the header most often, unless the suffix says it
+    sign = "\t" if suffix == ".tsv" else max(SIGNS, key=header.count)
+    rows = list(csv.reader([header], delimiter=sign))
+    if not rows or not any(rows[0]):
+        raise ValueError(
+            f"table must begin with the names of its columns, but {path.name!r} does not"
+        )
+    return sign, rows[0]
+
+
+def _check_texts(table: Any) -> None:
+    import pyarrow
+
+    for field in table.schema:
+        if pyarrow.types.is_binary(field.type):
+            raise ValueError(
+                f"table must be a text in UTF-8, but column {field.name!r} is not; save it as UTF-8"
+            )
