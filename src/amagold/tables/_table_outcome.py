@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from amagold.tables._columns import Columns
+from amagold.tables._formula_columns import FormulaColumns
 
 TWO_CLASSES = ("logistic", "probit")
 
@@ -13,7 +13,7 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
     """One number for each row, and the classes that stand for 0 and 1 where the column holds
     texts or booleans.
     """
-    columns = Columns(frame)
+    columns = FormulaColumns(frame)
     if columns.is_number(name):
         values = columns.values(name)
         is_boolean = values.dtype == bool

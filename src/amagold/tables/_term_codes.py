@@ -12,7 +12,7 @@ import numpy as np
 
 from amagold.core.arrays import blocks
 from amagold.models._coded_rows import CodedTable
-from amagold.tables._columns import Columns
+from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import FormulaPart, ParsedFormula
 
 INTERCEPT = "Intercept"
@@ -35,7 +35,7 @@ class Block(NamedTuple):
     multiplier: np.ndarray | None = None
 
 
-def specification(formula: ParsedFormula, columns: Columns) -> Any:
+def specification(formula: ParsedFormula, columns: FormulaColumns) -> Any:
     """formulaic's specification of the formula for this table: levels, states, names of columns."""
     from formulaic import SimpleFormula
     from formulaic.materializers import NAAction
@@ -53,9 +53,8 @@ def specification(formula: ParsedFormula, columns: Columns) -> Any:
     for factor in {factor for term in formula.right for factor in term.factors}:
         part = formula.parts[str(factor.expr)]
         if part in stateful:
-            alone = ModelSpec(
-                SimpleFormula([FormulaicTerm([factor])]), output="numpy", na_action=NAAction.RAISE
-            )
+            alone: Any = SimpleFormula([FormulaicTerm([factor])])
+            alone = ModelSpec(alone, output="numpy", na_action=NAAction.RAISE)
             matrix = _matrix(alone, columns.frame(list(part.reads.columns)))
             state |= matrix.model_spec.transform_state
     # rows in which every level is met once
@@ -66,7 +65,7 @@ def specification(formula: ParsedFormula, columns: Columns) -> Any:
 
 
 def coded_terms(
-    spec: Any, formula: ParsedFormula, columns: Columns
+    spec: Any, formula: ParsedFormula, columns: FormulaColumns
 ) -> tuple[CodedTable, tuple[Term, ...]]:
     """The predictors of a table, and the terms in the formula's order."""
     found: list[tuple[str, list[str], Block]] = []
@@ -116,7 +115,7 @@ def _table(found: list[tuple[str, list[str], Block]], num_rows: int) -> CodedTab
     )
 
 
-def _block(spec: Any, term: Any, formula: ParsedFormula, columns: Columns) -> Block:
+def _block(spec: Any, term: Any, formula: ParsedFormula, columns: FormulaColumns) -> Block:
     """The columns of one term for all rows."""
     parts = [formula.parts[str(factor.expr)] for factor in term.factors]
     factors = [part for part in parts if _has_levels(part, columns)]
@@ -143,7 +142,7 @@ def _block(spec: Any, term: Any, formula: ParsedFormula, columns: Columns) -> Bl
     return _looked_up(_matrix(own, few).__wrapped__.tocsc(), places, times)
 
 
-def _is_coded(term: Any, formula: ParsedFormula, columns: Columns) -> bool:
+def _is_coded(term: Any, formula: ParsedFormula, columns: FormulaColumns) -> bool:
     """Whether the term is one of factors without a state, times columns of numbers that none of
     the factors reads.
     """
@@ -177,7 +176,7 @@ def _looked_up(matrix: Any, places: Any, times: np.ndarray | None) -> Block:
     return Block([], code[places], None if multiplier is None else multiplier.astype(np.float32))
 
 
-def _has_levels(part: FormulaPart, columns: Columns) -> bool:
+def _has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:
     return part.reads.is_factor or not all(map(columns.is_number, part.reads.columns))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amagold.models._coded_rows import CodedTable
-from amagold.tables._columns import Columns
+from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_codes import INTERCEPT, Term, coded_terms, specification
 
@@ -32,12 +32,12 @@ class FormulaTerms:
 
     def coded(self, frame: Any) -> CodedTable:
         """The predictors of a table that has these columns."""
-        return coded_terms(self.spec, self.parsed, Columns(frame))[0]
+        return coded_terms(self.spec, self.parsed, FormulaColumns(frame))[0]
 
 
 def terms_of(formula: ParsedFormula, frame: Any) -> tuple[FormulaTerms, CodedTable]:
     """What the right side means for this table."""
-    columns = Columns(frame)
+    columns = FormulaColumns(frame)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
     return FormulaTerms(formula, terms, spec), coded

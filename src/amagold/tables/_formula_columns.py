@@ -23,7 +23,7 @@ class Distinct(NamedTuple):
     rows: np.ndarray  # for each of them a row of the table
 
 
-class Columns:
+class FormulaColumns:
     """The columns of a narwhals frame, each converted once when it is asked for."""
 
     def __init__(self, frame: Any) -> None:
