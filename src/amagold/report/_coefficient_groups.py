@@ -1,0 +1,208 @@
+"""Coefficients as a reader wants them: numbers side by side per standard deviation, a picture for
+each factor, and tables with everything.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from amagold.report._formula_words import term_words
+from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
+from amagold.report._parameters import Parameter
+from amagold.report._rounded_numbers import decimals_of, percent, rounded, short, whole
+
+MOST_ROWS = 14  # of a picture of one factor
+MOST_NUMBERS = 24  # of a picture of numbers
+MOST_IN_TABLE = 1_000
+ALIKE = 20.0  # times as large, and on one scale no more
+
+
+class CoefficientRow(NamedTuple):
+    """A row of a table, as texts."""
+
+    name: str
+    mean: str
+    sd: str
+    ends: str
+    ratio: str  # with its interval; empty where there is none
+    share_above: str
+    ess: str
+    r_hat: str
+
+
+class CoefficientGroup(NamedTuple):
+    """A picture and a table of some coefficients."""
+
+    title: str
+    note: str
+    chart: IntervalChart | None
+    rows: tuple[CoefficientRow, ...]
+    num_left_out: int  # of the picture
+    num_not_in_table: int
+
+
+class Grouping(NamedTuple):
+    """What the pictures need to know beside the draws."""
+
+    scale: str  # what coefficients are differences of
+    ratio: str | None  # what their exponentials are
+    spreads: Mapping[str, float]  # standard deviations of numbers, by term
+    references: Mapping[str, str]  # the levels that the others of a factor are compared with
+    is_regression: bool
+
+
+def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[CoefficientGroup]:
+    """All coefficients but those that stand alone (`apart`), in the order of the terms."""
+    singles = [each for many in found.values() for each in many if each.level is None]
+    groups = [*_of_numbers([each for each in singles if not is_apart(each, how)], how)]
+    groups += [
+        _of_factor(term, parameters, how)
+        for term, parameters in found.items()
+        if parameters[0].level is not None
+    ]
+    rest = [each for each in singles if is_apart(each, how)]
+    if rest:
+        title = "Intercept" if len(rest) == 1 and rest[0].term == "Intercept" else "The rest"
+        without = how._replace(ratio=None)
+        groups.append(
+            CoefficientGroup(title, "", None, tuple(_row(each, without) for each in rest), 0, 0)
+        )
+    return groups
+
+
+def is_apart(parameter: Parameter, how: Grouping) -> bool:
+    """Whether it is no effect of anything: the intercept, and the scale of the noise."""
+    return how.is_regression and parameter.term in ("Intercept", "sigma", "alpha", "nu")
+
+
+def as_ratio(estimate: Estimate) -> Estimate:
+    """exp of a coefficient and of its ends; digits as many as an error on the log scale leaves."""
+    values = [math.exp(min(700.0, max(-700.0, value))) for value in estimate[2:7]]
+    # an error of e in the coefficient is one of e exp(coefficient) in the ratio
+    size = max(abs(value) for value in (values[0], values[4])) or 1.0
+    decimals = estimate.decimals - math.floor(math.log10(size))
+    return Estimate(estimate.label, estimate.detail, *values, decimals=min(decimals, 6))
+
+
+def estimate_of(parameter: Parameter, label: str, detail: str = "", times: float = 1.0) -> Estimate:
+    values = (
+        parameter.mean,
+        parameter.lower,
+        parameter.inner_lower,
+        parameter.inner_upper,
+        parameter.upper,
+    )
+    decimals = decimals_of(times * parameter.error, times * parameter.sd)
+    return Estimate(label, detail, *(times * value for value in values), decimals=decimals)
+
+
+def _of_numbers(singles: list[Parameter], how: Grouping) -> list[CoefficientGroup]:
+    groups = []
+    for many, is_scaled in _on_one_scale(singles, how):
+        shown = _clearest(many, MOST_NUMBERS)
+        estimates = [_per_deviation(each, how) if is_scaled else _plain(each) for each in shown]
+        note = (
+            "Each interval is for a difference of one standard deviation of the predictor, so that "
+            "predictors in different units can be compared; the table is per unit."
+            if is_scaled
+            else ""
+        )
+        title = "Numbers" if how.is_regression else "Single parameters"
+        groups.append(_group(title, note, estimates, many, len(shown), how))
+    return groups
+
+
+def _on_one_scale(
+    singles: list[Parameter], how: Grouping
+) -> list[tuple[list[Parameter], bool]]:
+    """Parameters that can share a picture: those whose predictors' spread is known, and others of
+    one size.
+    """
+    known = [each for each in singles if each.term in how.spreads]
+    found: list[tuple[list[Parameter], bool]] = [(known, True)] if known else []
+    others = [each for each in singles if each.term not in how.spreads]
+    of_one_size: list[list[Parameter]] = []
+    for each in sorted(others, key=_size):
+        if of_one_size and _size(each) <= ALIKE * _size(of_one_size[-1][0]):
+            of_one_size[-1].append(each)
+        else:
+            of_one_size.append([each])
+    order = {each: at for at, each in enumerate(singles)}
+    return found + [(sorted(some, key=order.__getitem__), False) for some in of_one_size]
+
+
+def _size(parameter: Parameter) -> float:
+    size = max(abs(parameter.lower), abs(parameter.upper))
+    return size if math.isfinite(size) else math.inf
+
+
+def _per_deviation(parameter: Parameter, how: Grouping) -> Estimate:
+    spread = how.spreads[parameter.term]
+    return estimate_of(parameter, parameter.term, f"per {short(spread)}", spread)
+
+
+def _plain(parameter: Parameter) -> Estimate:
+    return estimate_of(parameter, parameter.term)
+
+
+def _of_factor(term: str, parameters: Sequence[Parameter], how: Grouping) -> CoefficientGroup:
+    shown = _clearest(parameters, MOST_ROWS)
+    estimates = [estimate_of(each, each.level or "") for each in shown]
+    reference = how.references.get(term)
+    title = term_words(term) if how.is_regression else term
+    if reference is not None:
+        title = f"{title}, compared with {reference}"
+    note = ""
+    if len(shown) < len(parameters):
+        note = (
+            f"The {len(shown)} of {whole(len(parameters))} whose intervals stay furthest from no "
+            "difference, by size; the table has the others."
+        )
+    return _group(title, note, estimates, parameters, len(shown), how)
+
+
+def _clearest(parameters: Sequence[Parameter], most: int) -> list[Parameter]:
+    """All where they are few; else those that are surely largest, in order of their means."""
+    if len(parameters) <= most:
+        return list(parameters)
+    chosen = sorted(parameters, key=lambda each: -_clear(each))[:most]
+    return sorted(chosen, key=lambda each: -each.mean)
+
+
+def _clear(parameter: Parameter) -> float:
+    return parameter.clearance if math.isfinite(parameter.clearance) else -math.inf
+
+
+def _group(
+    title: str,
+    note: str,
+    estimates: list[Estimate],
+    parameters: Sequence[Parameter],
+    num_shown: int,
+    how: Grouping,
+) -> CoefficientGroup:
+    is_ratio = how.ratio is not None
+    shown = [as_ratio(each) for each in estimates] if is_ratio else estimates
+    axis = how.ratio.capitalize() if how.ratio else f"Difference in {how.scale}"
+    line = (1.0 if is_ratio else 0.0) if how.is_regression else None
+    if not how.is_regression:
+        axis = "Value"
+    finite = [each for each in shown if all(map(math.isfinite, each[2:7]))]
+    chart = interval_chart(title, axis, finite, none=line, is_ratio=is_ratio) if finite else None
+    rows = tuple(_row(each, how) for each in parameters[:MOST_IN_TABLE])
+    left = len(parameters)
+    return CoefficientGroup(title, note, chart, rows, left - num_shown, left - len(rows))
+
+
+def _row(parameter: Parameter, how: Grouping) -> CoefficientRow:
+    estimate = estimate_of(parameter, parameter.name)
+    return CoefficientRow(
+        parameter.term if parameter.level is None else parameter.level,
+        rounded(parameter.mean, estimate.decimals),
+        short(parameter.sd, 2),
+        estimate.ends(),
+        as_ratio(estimate).words() if how.ratio else "",
+        percent(parameter.share_above),
+        whole(min(parameter.ess_bulk, parameter.ess_tail)),
+        rounded(parameter.r_hat, 3),
+    )

@@ -1,0 +1,136 @@
+"""Parts of a report that need the model, and some of them its data: average effects, predictive
+checks, and what a Gaussian at the mode would have said.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from amagold.report._calibration_chart import (
+    CalibrationChart,
+    StatisticRow,
+    calibration_chart,
+    statistic_rows,
+)
+from amagold.report._coefficient_groups import MOST_ROWS, Grouping
+from amagold.report._formula_words import term_words
+from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
+from amagold.report._rounded_numbers import decimals_of, percent, rounded, short
+
+HOW_TO = "the table is not kept with the run; give it with --table TABLE, or run.report(table=...)"
+NUM_DRAWS = 1000  # that effects are averaged over
+MOST_GAPS = 12  # parameters of the comparison that are shown
+CENTRAL = 0.05  # of a tail that Laplace's interval leaves out
+
+
+class EffectsPart(NamedTuple):
+    charts: tuple[IntervalChart, ...]
+    unit: str
+    missing: str  # why there is nothing; empty where there is
+
+
+class FitPart(NamedTuple):
+    calibration: CalibrationChart | None
+    statistics: tuple[StatisticRow, ...]
+    missing: str
+
+
+class GapRow(NamedTuple):
+    name: str
+    shift: str
+    ratio: str
+    below: str
+    above: str
+
+
+class LaplacePart(NamedTuple):
+    verdict: str
+    rows: tuple[GapRow, ...]
+    num_left_out: int
+
+
+def effects_part(run: Any, table: Any, effect: str, how: Grouping) -> EffectsPart:
+    """Average marginal effects, by term."""
+    found, missing = _asked(run.effects, table)
+    if found is None:
+        return EffectsPart((), "", missing)
+    is_share = "probability" in effect
+    unit = "percentage points" if is_share else effect
+    times = 100.0 if is_share else 1.0
+    axis = f"Average difference in the {effect}" + (", percentage points" if is_share else "")
+    by_term: dict[str, list[Estimate]] = {}
+    numbers: list[Estimate] = []
+    for row in found.to_dict("records"):
+        term = str(row["term"])
+        level = row["level"] if isinstance(row["level"], str) else None
+        of_class = f" ({row['class']})" if "class" in row else ""
+        if level is None:
+            spread = how.spreads.get(term, 1.0)
+            detail = f"per {short(spread)}"
+            numbers.append(_effect(row, f"{term}{of_class}", detail, times * spread))
+        else:
+            by_term.setdefault(term, []).append(_effect(row, f"{level}{of_class}", "", times))
+    charts = [interval_chart("Numbers", axis, numbers)] if numbers else []
+    for term, many in by_term.items():
+        reference = how.references.get(term)
+        title = term_words(term) + (f", compared with {reference}" if reference else "")
+        charts.append(interval_chart(title, axis, _clearest(many)))
+    return EffectsPart(tuple(charts), unit, "")
+
+
+def fit_part(run: Any, table: Any) -> FitPart:
+    """Calibration, and statistics of replicated tables."""
+    found, missing = _asked(run.predictive_check, table)
+    if found is None:
+        return FitPart(None, (), missing)
+    return FitPart(calibration_chart(found.calibration), statistic_rows(found.statistics), "")
+
+
+def laplace_part(run: Any) -> LaplacePart | None:
+    """The parameters about which a Gaussian at the mode would have been wrong most."""
+    try:
+        gaps = run.laplace_gap()
+    except ValueError:  # a loaded run of a target of one's own
+        return None
+    records = gaps.reset_index(names="parameter").to_dict("records")
+    records.sort(key=lambda row: -_wrong(row))
+    rows = [
+        GapRow(
+            str(row["parameter"]),
+            rounded(row["mean_shift"], decimals_of(row["error"], 1.0)),
+            short(row["sd_ratio"]),
+            percent(row["below"]),
+            percent(row["above"]),
+        )
+        for row in records[:MOST_GAPS]
+    ]
+    return LaplacePart(str(gaps.attrs.get("verdict", "")), tuple(rows), len(records) - len(rows))
+
+
+def _asked(ask: Callable[..., Any], table: Any) -> tuple[Any, str]:
+    """What a run says of its table, or why it cannot."""
+    try:
+        return (ask() if table is None else ask(table=table)), ""
+    except ValueError as reason:
+        return None, str(reason) if table is not None else HOW_TO
+
+
+def _effect(row: dict[str, Any], label: str, detail: str, times: float) -> Estimate:
+    mean, sd, lower, upper = (times * float(row[name]) for name in ("mean", "sd", "lower", "upper"))
+    decimals = decimals_of(sd / math.sqrt(NUM_DRAWS), sd)
+    return Estimate(label, detail, mean, lower, mean, mean, upper, decimals)
+
+
+def _clearest(many: Sequence[Estimate]) -> list[Estimate]:
+    if len(many) <= MOST_ROWS:
+        return list(many)
+    chosen = sorted(many, key=lambda each: -max(each.lower, -each.upper))[:MOST_ROWS]
+    return sorted(chosen, key=lambda each: -each.mean)
+
+
+def _wrong(row: dict[str, Any]) -> float:
+    """How far off: by its mean, its width, or the weight of a tail."""
+    ratio = float(row["sd_ratio"])
+    sizes = [abs(float(row["mean_shift"])), abs(math.log(ratio)) if ratio > 0.0 else math.inf]
+    sizes += [abs(float(row[side]) - CENTRAL) / CENTRAL for side in ("below", "above")]
+    return max((size for size in sizes if math.isfinite(size)), default=math.inf)

@@ -1,0 +1,266 @@
+"""What a report says, part by part. A part that does not apply is None, and is left out."""
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from amagold.report._coefficient_groups import CoefficientGroup, Grouping, groups_of
+from amagold.report._column_chart import ColumnChart, column_chart
+from amagold.report._diagnosis import Diagnosis, diagnose
+from amagold.report._family_words import FamilyWords, family_words
+from amagold.report._formula_words import listed, term_words
+from amagold.report._model_checks import EffectsPart, FitPart, LaplacePart
+from amagold.report._model_checks import effects_part, fit_part, laplace_part
+from amagold.report._parameters import INTERVAL, Parameter, parameters_of
+from amagold.report._rounded_numbers import rounded, seconds, short, whole
+from amagold.report._run_findings import RunFinding, findings_of
+from amagold.report._table_facts import TableFacts, facts_from_json
+from amagold.report._trace_chart import TraceChart, trace_of
+
+# in the order in which they are made, the slow ones among them
+PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
+FIRST, LAST = ("Intercept",), ("sigma", "alpha", "nu")
+
+
+class Fact(NamedTuple):
+    """A figure of the run, and what it is."""
+
+    name: str
+    value: str
+
+
+class PageContent:
+    """The parts of a page, each made when it is first looked at."""
+
+    def __init__(self, run: Any, table: Any = None) -> None:
+        self.run = run
+        self.table = table
+        self.interval = f"{INTERVAL:.0%}"
+        self.written = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+
+    @cached_property
+    def formula(self) -> str | None:
+        found = self.run.attributes.get("formula")
+        return found if isinstance(found, str) and "~" in found else None
+
+    @cached_property
+    def family(self) -> str:
+        return str(self.run.attributes.get("family", ""))
+
+    @cached_property
+    def facts(self) -> TableFacts | None:
+        return facts_from_json(self.run.attributes.get("table"))
+
+    @cached_property
+    def outcome(self) -> str:
+        return "" if self.formula is None else self.formula.split("~")[0].strip().strip("`")
+
+    @cached_property
+    def words(self) -> FamilyWords:
+        classes = self.facts.classes if self.facts else ()
+        event = f"{self.outcome} is {classes[1] if len(classes) == 2 else '1'}"
+        return family_words(self.family, self.outcome, event)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The predictors, in the order of the formula."""
+        return [name for name in self.parameters if name not in (*FIRST, *LAST)]
+
+    @cached_property
+    def title(self) -> str:
+        if self.formula is None:
+            return "Posterior draws"
+        if not self.terms:
+            return f"{self.outcome} on its own"
+        told = listed([term_words(term) for term in self.terms], most=4)
+        return f"How {self.outcome} goes with {told}"
+
+    @cached_property
+    def question(self) -> str | None:
+        if self.formula is None:
+            return None
+        if not self.terms:
+            return f"What is {self.words.asks}?"
+        told = listed([term_words(term) for term in self.terms], most=12)
+        alone = ", each with the others held fixed" if len(self.terms) > 1 else ""
+        return f"How does {self.words.asks} change with {told}{alone}?"
+
+    @cached_property
+    def parameters(self) -> dict[str, list[Parameter]]:
+        """By variable: of a formula in its order, with the noise last."""
+        if not self.run.posterior.sizes["draw"]:
+            return {}
+        found = parameters_of(self.run)
+        text = (self.formula or "").partition("~")[2]
+        places = {name: text.find(name) for name in found} if text else {}
+        order = sorted(
+            found,
+            key=lambda name: (
+                -1 if name in FIRST and text else 1 if name in LAST and text else 0,
+                places.get(name, 0),
+            ),
+        )
+        return {name: found[name] for name in order}
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(map(len, self.parameters.values()))
+
+    @cached_property
+    def headline(self) -> list[Fact]:
+        """Four figures for the first glance."""
+        sizes = self.run.posterior.sizes
+        found = []
+        rows = self.facts.num_used if self.facts else self.run.attributes.get("num_examples")
+        if rows:
+            found.append(Fact("rows" if self.formula else "examples", whole(rows)))
+        found.append(Fact("parameters", whole(self.num_parameters)))
+        found.append(Fact("draws", whole(sizes["chain"] * sizes["draw"])))
+        found.append(Fact("effective, at least", whole(self._least_effective)))
+        return found
+
+    @cached_property
+    def _least_effective(self) -> float:
+        many = [each for some in self.parameters.values() for each in some]
+        return min((min(each.ess_bulk, each.ess_tail) for each in many), default=0.0)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        many = [each for some in self.parameters.values() for each in some]
+        return diagnose(self.run, many) if many else None
+
+    @cached_property
+    def trace(self) -> TraceChart | None:
+        return trace_of(self.run, self.parameters) if self.parameters else None
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        return Grouping(
+            self.words.scale,
+            self.words.ratio if self.formula else None,
+            self.facts.spreads if self.facts else {},
+            self._references,
+            self.formula is not None,
+        )
+
+    @cached_property
+    def _references(self) -> Mapping[str, str]:
+        """The level of each factor that has no coefficient, where one has none."""
+        if self.facts is None:
+            return {}
+        columns = {column.name: column for column in self.facts.columns}
+        found = {}
+        for term, many in self.parameters.items():
+            column = columns.get(term_words(term))
+            if column is None or many[0].level is None:
+                continue
+            rest = {level for level, _ in column.levels} - {each.level for each in many}
+            if len(rest) == 1 and column.num_levels == len(many) + 1:
+                found[term] = rest.pop()
+        return found
+
+    @cached_property
+    def coefficients(self) -> list[CoefficientGroup]:
+        return groups_of(self.parameters, self.grouping) if self.parameters else []
+
+    @cached_property
+    def findings(self) -> list[RunFinding]:
+        if self.formula is None:
+            return []
+        return findings_of(self.parameters, self.grouping, self.words.asks)
+
+    @cached_property
+    def num_effects(self) -> int:
+        return sum(len(self.parameters[term]) for term in self.terms)
+
+    @cached_property
+    def num_clear(self) -> int:
+        many = [each for term in self.terms for each in self.parameters[term]]
+        return sum(each.clearance > 0.0 for each in many)
+
+    @cached_property
+    def columns(self) -> list[ColumnChart]:
+        return [column_chart(column) for column in self.facts.columns] if self.facts else []
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """The priors in words."""
+        return [str(note) for note in self.run.attributes.get("notes", [])]
+
+    @cached_property
+    def effects(self) -> EffectsPart | None:
+        if self.formula is None or not self.parameters:
+            return None
+        return effects_part(self.run, self.table, self.words.effect, self.grouping)
+
+    @cached_property
+    def fit(self) -> FitPart | None:
+        if self.formula is None or not self.parameters:
+            return None
+        return fit_part(self.run, self.table)
+
+    @cached_property
+    def laplace(self) -> LaplacePart | None:
+        return laplace_part(self.run) if self.parameters else None
+
+    @cached_property
+    def plan(self) -> list[str]:
+        return self.run.plan.sentences()
+
+    @cached_property
+    def cost(self) -> list[Fact]:
+        run = self.run
+        found = [
+            Fact("Compilation", seconds(run.compile_seconds)),
+            Fact("Warm-up", seconds(run.warmup_seconds)),
+            Fact("Sampling", seconds(run.sampling_seconds)),
+        ]
+        if not self.parameters:
+            return found
+        cost = run.cost()
+        if run.sampling_seconds > 0.0:
+            rate = cost.minimum_ess / run.sampling_seconds
+            found.append(Fact("Effective draws per second of sampling", short(rate)))
+        found.append(Fact("Gradient evaluations", whole(cost.num_gradients)))
+        if cost.num_data_passes is not None:
+            found.append(Fact("Passes over the data", short(cost.num_data_passes)))
+            if cost.ess_per_data_pass:
+                of_one = 1.0 / cost.ess_per_data_pass
+                found.append(Fact("Passes for one effective draw", short(of_one)))
+        return found
+
+    @cached_property
+    def provenance(self) -> list[Fact]:
+        attributes = self.run.attributes
+        settings, sizes = attributes["settings"], self.run.posterior.sizes
+        found = [
+            Fact("Chains", whole(sizes["chain"])),
+            Fact("Draws of each, kept", whole(sizes["draw"])),
+            Fact("Warm-up of each", whole(settings["num_warmup"])),
+            Fact("Every so many kept", whole(settings["thin"])),
+            Fact("Seed", str(attributes["seed"])),
+        ]
+        found += [Fact(str(name), str(value)) for name, value in attributes["versions"].items()]
+        if attributes.get("data_fingerprint"):
+            found.append(Fact("Fingerprint of the data", str(attributes["data_fingerprint"])))
+        found.append(Fact("Report written", self.written))
+        return found
+
+    @cached_property
+    def call(self) -> str | None:
+        """How to get the same draws again."""
+        if self.formula is None:
+            return None
+        settings = self.run.attributes["settings"]
+        options = ", ".join(
+            f"{name}={settings[name]!r}"
+            for name in ("num_samples", "num_warmup", "num_chains", "thin", "seed")
+        )
+        return f"amagold.fit({self.formula!r}, table, {self.family!r}, {options})"
+
+    def number(self, value: float, decimals: int = 0) -> str:
+        return rounded(value, decimals)
+
+    def whole(self, value: float) -> str:
+        return whole(value)

@@ -1,0 +1,108 @@
+"""What the draws say of every parameter, by its term and level."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+INTERVAL, INNER = 0.9, 0.5  # shares of the draws between the ends of the intervals
+MOST_PARAMETERS = 20_000  # of one variable, above which some are looked at
+FEW_PARAMETERS = 500  # as many then
+MOST_VALUES = 4 * 10**7  # in memory at a time
+
+
+class Parameter(NamedTuple):
+    """One number of the model, and what is known of it."""
+
+    term: str
+    level: str | None  # None: the term is one number
+    mean: float
+    sd: float
+    lower: float
+    inner_lower: float
+    inner_upper: float
+    upper: float
+    error: float  # of the mean, by Monte Carlo
+    share_above: float  # of the draws that are above zero
+    ess_bulk: float
+    ess_tail: float
+    r_hat: float
+
+    @property
+    def name(self) -> str:
+        return self.term if self.level is None else f"{self.term}[{self.level}]"
+
+    @property
+    def clearance(self) -> float:
+        """How far the interval stays away from zero; negative where zero is within it."""
+        return max(self.lower, -self.upper)
+
+
+def parameters_of(run: Any) -> dict[str, list[Parameter]]:
+    """The parameters of every variable of the posterior."""
+    found = {str(name): _of_variable(variable) for name, variable in run.posterior.items()}
+    return {name: parameters for name, parameters in found.items() if parameters}
+
+
+def _of_variable(whole: Any) -> list[Parameter]:
+    import xarray
+
+    from amagold.sampling._summary import summarise
+
+    if not whole.size:
+        return []
+    variable = some_of(whole)
+    tree = xarray.DataTree.from_dict({"posterior": variable.to_dataset(name="part")})
+    options: dict[str, Any] = {"fmt": "xarray", "round_to": "none", "ci_kind": "eti"}
+    wide = summarise(tree, ci_prob=INTERVAL, **options)[0]["part"]
+    inner = summarise(tree, ci_prob=INNER, kind="stats", **options)[0]["part"]
+    ends = [f"eti{100 * share:.0f}" for share in (INTERVAL, INNER)]
+    columns = [
+        *(_numbers(wide, word) for word in ("mean", "sd", f"{ends[0]}_lb")),
+        *(_numbers(inner, f"{ends[1]}_{end}") for end in ("lb", "ub")),
+        *(_numbers(wide, word) for word in (f"{ends[0]}_ub", "mcse_mean")),
+        _shares_above_zero(variable),
+        *(_numbers(wide, word) for word in ("ess_bulk", "ess_tail", "r_hat")),
+    ]
+    levels = _levels(variable)
+    return [
+        Parameter(str(whole.name), level, *numbers)
+        for level, *numbers in zip(levels, *columns, strict=True)
+    ]
+
+
+def some_of(variable: Any) -> Any:
+    """All of the variable, or of very many parameters some that are evenly apart."""
+    count = int(np.prod(variable.shape[2:], dtype=np.int64))
+    if count <= MOST_PARAMETERS:
+        return variable
+    # along every axis the same share, so that there are so many in all
+    share = (FEW_PARAMETERS / count) ** (1.0 / len(variable.dims[2:]))
+    picks = {
+        axis: np.unique(np.linspace(0, length - 1, max(1, int(share * length))).astype(int))
+        for axis, length in zip(variable.dims[2:], variable.shape[2:], strict=True)
+    }
+    return variable.isel(picks)
+
+
+def _levels(variable: Any) -> list[str | None]:
+    """What the places along the axes are called, in C order."""
+    axes = [
+        [str(value) for value in variable[axis].values]
+        if axis in variable.coords
+        else [str(number) for number in range(variable.sizes[axis])]
+        for axis in variable.dims[2:]
+    ]
+    if not axes:
+        return [None]
+    return [", ".join(names) for names in itertools.product(*axes)]
+
+
+def _shares_above_zero(variable: Any) -> list[float]:
+    stride = max(1, variable.size // MOST_VALUES)
+    draws = np.asarray(variable.isel(draw=slice(None, None, stride)))
+    return np.mean(draws > 0.0, axis=(0, 1)).reshape(-1).tolist()
+
+
+def _numbers(summary: Any, word: str) -> list[float]:
+    return np.asarray(summary.sel(summary=word), np.float64).reshape(-1).tolist()
