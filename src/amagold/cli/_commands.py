@@ -54,6 +54,10 @@ COMMANDS = (
             ),
             Option(("--store",), {"metavar": "RUN", "help": "a folder to keep the draws in"}),
             Option(
+                ("--report",),
+                {"metavar": "PAGE", "help": "an HTML file to write the whole report to"},
+            ),
+            Option(
                 ("--num-samples",),
                 {
                     "type": int,
@@ -161,6 +165,18 @@ COMMANDS = (
             Option(
                 ("--picture",),
                 {"metavar": "FILE", "help": "also draw the run at a glance into this PNG file"},
+            ),
+            Option(
+                ("--output",),
+                {"metavar": "PAGE", "help": "also write the whole report to this HTML file"},
+            ),
+            Option(
+                ("--table",),
+                {
+                    "metavar": "TABLE",
+                    "help": "the table that was fitted, for parts of the page that need it where "
+                    "the run did not keep it",
+                },
             ),
         ),
     ),

@@ -10,6 +10,7 @@ def run(
     outcome: str | None = None,
     drop_missing: bool = False,
     store: str | None = None,
+    report: str | None = None,
     num_samples: int = 1000,
     seed: int = 0,
 ) -> None:
@@ -22,12 +23,19 @@ def run(
       outcome: the column of the outcome, without a formula.
       drop_missing: whether to leave out rows with missing values.
       store: the folder for the draws; None keeps none.
+      report: an HTML file to write the report to, or None.
       num_samples: draws of each chain.
       seed: of all random numbers.
     """
+    from amagold.report._run_page import checked_path
     from amagold.tables import fit
 
+    if report is not None:
+        checked_path(report, "report")
     options = {"outcome": outcome, "drop_missing": drop_missing}
     result = fit(formula, table, family, **options, store=store, num_samples=num_samples, seed=seed)
     print(printable(str(result)))
-    print(printable(result.summary().to_string()))
+    if result.posterior.sizes["draw"]:
+        print(printable(result.summary().to_string()))
+    if report is not None:
+        print(printable(f"\nWritten to {result.report(report)}"))

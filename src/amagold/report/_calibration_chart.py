@@ -49,8 +49,8 @@ def calibration_chart(calibration: Any) -> CalibrationChart | None:
             f"({short(lower)} to {short(upper)} expected), {whole(count)} rows"
         )
         across = scale.place(predicted)
-        up = [100.0 - scale.place(value) for value in (observed, lower, upper)]
-        points.append(CalibrationPoint(across, *up, lower <= observed <= upper, words))
+        at, low, high = (100.0 - scale.place(value) for value in (observed, lower, upper))
+        points.append(CalibrationPoint(across, at, low, high, lower <= observed <= upper, words))
     inside = sum(point.is_inside for point in points)
     words = f"In {inside} of {len(points)} bins the observed mean is where the model expects it"
     return CalibrationChart(tuple(points), scale.ticks, words, inside)
@@ -70,7 +70,9 @@ def statistic_rows(statistics: Any) -> tuple[StatisticRow, ...]:
         ends = f"{short(row['lower'])} to {short(row['upper'])}"
         replicated = f"{short(row['mean'])} ({ends})"
         rows.append(
-            StatisticRow(str(row["statistic"]), short(row["observed"]), replicated, words, is_inside)
+            StatisticRow(
+                str(row["statistic"]), short(row["observed"]), replicated, words, is_inside
+            )
         )
     return tuple(rows)
 

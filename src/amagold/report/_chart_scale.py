@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from amagold.report._rounded_numbers import rounded
 
-STEPS = (1.0, 2.0, 5.0, 10.0)
+STEPS = (1.0, 2.0, 5.0)
 
 
 class AxisTick(NamedTuple):
@@ -40,24 +40,19 @@ def scale_of(values: Iterable[float], *, most_ticks: int = 6, room: float = 0.04
     return _ticked(low - spare, high + spare, most_ticks)
 
 
-def between(low: float, high: float, most_ticks: int = 6) -> ChartScale:
-    """A scale with these ends."""
-    return _ticked(low, high, most_ticks)
-
-
 def _ticked(low: float, high: float, most_ticks: int) -> ChartScale:
-    step = _round_step((high - low) / most_ticks)
-    decimals = -math.floor(math.log10(step) + 1e-9)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    """With the smallest round step that makes no more ticks than this."""
+    power = math.floor(math.log10((high - low) / most_ticks))
+    every = (_numbers(low, high, step, power + more) for more in range(3) for step in STEPS)
+    numbers, step, exponent = next(found for found in every if len(found[0]) <= most_ticks)
     scale = ChartScale(low, high, ())
-    ticks = [
-        AxisTick(scale.place(number * step), rounded(number * step, decimals))
-        for number in range(first, last + 1)
-    ]
-    return scale._replace(ticks=tuple(ticks))
+    values = [number * step * 10.0**exponent for number in numbers]
+    ticks = tuple(AxisTick(scale.place(value), rounded(value, -exponent)) for value in values)
+    return scale._replace(ticks=ticks)
 
 
-def _round_step(least: float) -> float:
-    """1, 2 or 5 times a power of ten, at least this large."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in STEPS if step * power >= least * (1.0 - 1e-9))
+def _numbers(low: float, high: float, step: float, exponent: int) -> tuple[range, float, int]:
+    """The multiples of a step between two ends."""
+    size = step * 10.0**exponent
+    first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
+    return range(first, last + 1), step, exponent

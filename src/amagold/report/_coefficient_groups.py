@@ -9,11 +9,12 @@ from typing import NamedTuple
 from amagold.report._formula_words import term_words
 from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
 from amagold.report._parameters import Parameter
-from amagold.report._rounded_numbers import decimals_of, percent, rounded, short, whole
+from amagold.report._rounded_numbers import decimals_of, percent, plain, rounded, short, whole
 
 MOST_ROWS = 14  # of a picture of one factor
 MOST_NUMBERS = 24  # of a picture of numbers
 MOST_IN_TABLE = 1_000
+SCALES = ("sigma", "alpha", "nu")  # what noise is called, which is never below zero
 ALIKE = 20.0  # times as large, and on one scale no more
 
 
@@ -39,13 +40,14 @@ class CoefficientGroup(NamedTuple):
     rows: tuple[CoefficientRow, ...]
     num_left_out: int  # of the picture
     num_not_in_table: int
+    of_levels: bool
 
 
 class Grouping(NamedTuple):
     """What the pictures need to know beside the draws."""
 
     scale: str  # what coefficients are differences of
-    ratio: str | None  # what their exponentials are
+    ratio: str  # what their exponentials are; empty where they are nothing
     spreads: Mapping[str, float]  # standard deviations of numbers, by term
     references: Mapping[str, str]  # the levels that the others of a factor are compared with
     is_regression: bool
@@ -62,26 +64,27 @@ def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[C
     ]
     rest = [each for each in singles if is_apart(each, how)]
     if rest:
-        title = "Intercept" if len(rest) == 1 and rest[0].term == "Intercept" else "The rest"
-        without = how._replace(ratio=None)
+        title = " and ".join(each.term for each in rest)
+        without = how._replace(ratio="")
         groups.append(
-            CoefficientGroup(title, "", None, tuple(_row(each, without) for each in rest), 0, 0)
+            CoefficientGroup(
+                title, "", None, tuple(_row(each, without) for each in rest), 0, 0, False
+            )
         )
     return groups
 
 
 def is_apart(parameter: Parameter, how: Grouping) -> bool:
     """Whether it is no effect of anything: the intercept, and the scale of the noise."""
-    return how.is_regression and parameter.term in ("Intercept", "sigma", "alpha", "nu")
+    return how.is_regression and parameter.term in ("Intercept", *SCALES)
 
 
 def as_ratio(estimate: Estimate) -> Estimate:
     """exp of a coefficient and of its ends; digits as many as an error on the log scale leaves."""
     values = [math.exp(min(700.0, max(-700.0, value))) for value in estimate[2:7]]
-    # an error of e in the coefficient is one of e exp(coefficient) in the ratio
-    size = max(abs(value) for value in (values[0], values[4])) or 1.0
-    decimals = estimate.decimals - math.floor(math.log10(size))
-    return Estimate(estimate.label, estimate.detail, *values, decimals=min(decimals, 6))
+    # an error of e in the coefficient is the share e of the ratio
+    decimals = min(4, estimate.decimals)
+    return Estimate(estimate.label, estimate.detail, *values, decimals=decimals, is_ratio=True)
 
 
 def estimate_of(parameter: Parameter, label: str, detail: str = "", times: float = 1.0) -> Estimate:
@@ -102,19 +105,17 @@ def _of_numbers(singles: list[Parameter], how: Grouping) -> list[CoefficientGrou
         shown = _clearest(many, MOST_NUMBERS)
         estimates = [_per_deviation(each, how) if is_scaled else _plain(each) for each in shown]
         note = (
-            "Each interval is for a difference of one standard deviation of the predictor, so that "
-            "predictors in different units can be compared; the table is per unit."
+            "For a difference of one standard deviation of the predictor (of zeros and ones: of 1 "
+            "from 0), so that units do not matter; the table is per unit."
             if is_scaled
             else ""
         )
-        title = "Numbers" if how.is_regression else "Single parameters"
+        title = "Numeric predictors" if how.is_regression else "Single parameters"
         groups.append(_group(title, note, estimates, many, len(shown), how))
     return groups
 
 
-def _on_one_scale(
-    singles: list[Parameter], how: Grouping
-) -> list[tuple[list[Parameter], bool]]:
+def _on_one_scale(singles: list[Parameter], how: Grouping) -> list[tuple[list[Parameter], bool]]:
     """Parameters that can share a picture: those whose predictors' spread is known, and others of
     one size.
     """
@@ -138,7 +139,12 @@ def _size(parameter: Parameter) -> float:
 
 def _per_deviation(parameter: Parameter, how: Grouping) -> Estimate:
     spread = how.spreads[parameter.term]
-    return estimate_of(parameter, parameter.term, f"per {short(spread)}", spread)
+    return estimate_of(parameter, parameter.term, per(spread), spread)
+
+
+def per(spread: float) -> str:
+    """What a difference is for; zeros and ones have no unit."""
+    return "" if spread == 1.0 else f"per {plain(spread)}"
 
 
 def _plain(parameter: Parameter) -> Estimate:
@@ -181,7 +187,7 @@ def _group(
     num_shown: int,
     how: Grouping,
 ) -> CoefficientGroup:
-    is_ratio = how.ratio is not None
+    is_ratio = bool(how.ratio)
     shown = [as_ratio(each) for each in estimates] if is_ratio else estimates
     axis = how.ratio.capitalize() if how.ratio else f"Difference in {how.scale}"
     line = (1.0 if is_ratio else 0.0) if how.is_regression else None
@@ -190,8 +196,10 @@ def _group(
     finite = [each for each in shown if all(map(math.isfinite, each[2:7]))]
     chart = interval_chart(title, axis, finite, none=line, is_ratio=is_ratio) if finite else None
     rows = tuple(_row(each, how) for each in parameters[:MOST_IN_TABLE])
-    left = len(parameters)
-    return CoefficientGroup(title, note, chart, rows, left - num_shown, left - len(rows))
+    count, of_levels = len(parameters), parameters[0].level is not None
+    return CoefficientGroup(
+        title, note, chart, rows, count - num_shown, count - len(rows), of_levels
+    )
 
 
 def _row(parameter: Parameter, how: Grouping) -> CoefficientRow:
@@ -202,7 +210,7 @@ def _row(parameter: Parameter, how: Grouping) -> CoefficientRow:
         short(parameter.sd, 2),
         estimate.ends(),
         as_ratio(estimate).words() if how.ratio else "",
-        percent(parameter.share_above),
+        "" if parameter.term in SCALES and how.is_regression else percent(parameter.share_above),
         whole(min(parameter.ess_bulk, parameter.ess_tail)),
         rounded(parameter.r_hat, 3),
     )

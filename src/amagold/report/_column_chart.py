@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amagold.report._rounded_numbers import percent, short, whole
+from amagold.report._rounded_numbers import percent, plain, whole
 from amagold.report._table_facts import ColumnFacts
 
 
@@ -22,7 +22,6 @@ class LevelBar(NamedTuple):
 
 class ColumnChart(NamedTuple):
     name: str
-    kind: str
     words: str
     bars: tuple[Bar, ...]  # of numbers, from the lowest to the highest
     levels: tuple[LevelBar, ...]
@@ -30,19 +29,18 @@ class ColumnChart(NamedTuple):
     highest: str
 
 
-def column_chart(column: ColumnFacts) -> ColumnChart:
-    """Bars for a histogram, or for levels."""
+def column_chart(column: ColumnFacts, is_factor: bool) -> ColumnChart:
+    """Bars for a histogram, or for levels; numbers may be used as a factor."""
     most = max(column.counts, default=0) or 1
     step = 100.0 / (len(column.counts) or 1)
     bars = [
         Bar(round(at * step, 3), round(0.9 * step, 3), round(100.0 * count / most, 2))
         for at, count in enumerate(column.counts)
     ]
-    ends = [short(end, 4) for end in column.figures[2:]] or ["", ""]
+    ends = [plain(end, 4) for end in column.figures[2:]] or ["", ""]
     return ColumnChart(
         column.name,
-        "numbers" if column.figures else "factor",
-        _words(column),
+        _words(column, is_factor or not column.figures),
         tuple(bars),
         _level_bars(column),
         *ends,
@@ -60,9 +58,13 @@ def _level_bars(column: ColumnFacts) -> tuple[LevelBar, ...]:
     )
 
 
-def _words(column: ColumnFacts) -> str:
-    if column.figures:
-        mean, deviation = (short(figure) for figure in column.figures[:2])
+def _words(column: ColumnFacts, is_factor: bool) -> str:
+    if column.figures[2:] == (0.0, 1.0) and column.num_levels == 2:
+        return "zeros and ones"
+    if column.figures and not (is_factor and column.levels):
+        mean, deviation = (plain(figure) for figure in column.figures[:2])
         return f"mean {mean}, sd {deviation}"
-    shown = ", ".join(f"{level} ({whole(count)})" for level, count in column.levels[:3])
+    if column.num_levels == len(column.levels):
+        return f"{column.num_levels} levels"
+    shown = ", ".join(f"{level} ({whole(count)})" for level, count in column.levels[:4])
     return f"{whole(column.num_levels)} levels, most often {shown}"

@@ -41,7 +41,7 @@ def diagnose(run: Any, parameters: Iterable[Parameter]) -> Diagnosis:
         _acceptance(run),
         _label(run),
     )
-    warnings = tuple(_parted(sentence) for sentence in run.warnings)
+    warnings = tuple(parted(sentence) for sentence in run.warnings)
     doubtful = sum(finding.standing == DOUBTFUL for finding in findings)
     if not warnings and not doubtful and not run.is_partial:
         return Diagnosis(findings, warnings, GOOD, "Nothing speaks against these draws.")
@@ -57,7 +57,7 @@ def _number(count: int) -> str:
     return "One thing needs attention" if count == 1 else f"{count} things need attention"
 
 
-def _parted(sentence: str) -> tuple[str, str]:
+def parted(sentence: str) -> tuple[str, str]:
     """`small ESS: 12 effective draws ...` by its first words and the rest."""
     about, sign, rest = sentence.partition(": ")
     return (about, rest) if sign and len(about) < 40 else ("", sentence)
@@ -102,7 +102,7 @@ def _divergences(run: Any) -> Finding:
     count, total = int(diverging.sum()), diverging.size
     question, figure = "Did any transition diverge?", f"{whole(count)} of {whole(total)}"
     if count <= TOLERATED_DIVERGENCES * total:
-        words = "no" if count == 0 else "so few that they are mere rejections"
+        words = "none did" if count == 0 else "so few that they are mere rejections"
         return Finding(question, figure, GOOD, words)
     words = (
         "part of the posterior may be out of reach: take smaller steps with "

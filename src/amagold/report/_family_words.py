@@ -9,97 +9,92 @@ class FamilyWords(NamedTuple):
     asks: str  # what changes with the predictors
     model: str
     scale: str  # what a coefficient is a difference of
-    ratio: str | None  # what exp(coefficient) is; None where it is nothing
+    ratio: str  # what exp(coefficient) is; empty where it is nothing
     effect: str  # what an average marginal effect is a difference of
-    predicted: str  # what a prediction is
 
 
+SUM = "the intercept plus a coefficient times each predictor"
 CHANCE = "probability that {event}"
-COUNT = "expected {outcome}"
+MEAN = "expected {outcome}"
 WORDS = {
     "logistic": FamilyWords(
         "the odds that {event}",
-        "{event} with probability p, and log(p / (1 − p)) is the intercept plus a coefficient "
-        "times each predictor",
+        f"The log odds that {{event}} are {SUM}",
         "log odds",
         "odds ratio",
-        CHANCE,
         CHANCE,
     ),
     "probit": FamilyWords(
         "the probability that {event}",
-        "{event} with probability Φ(z), Φ the normal distribution function, and z is the "
-        "intercept plus a coefficient times each predictor",
+        f"The probability that {{event}} is \N{GREEK CAPITAL LETTER PHI}(z), the normal "
+        f"distribution function at z, which is {SUM}",
         "z, the normal quantile of the probability",
-        None,
+        "",
         CHANCE,
-        CHANCE,
+    ),
+    "ordinal": FamilyWords(
+        "the odds of a higher {outcome}",
+        "The log odds that {outcome} is above a level are a coefficient times each predictor, "
+        "less that level's threshold",
+        "log odds",
+        "odds ratio",
+        MEAN,
+    ),
+    "softmax": FamilyWords(
+        "the class of {outcome}",
+        f"Each class of {{outcome}} has a score, {SUM}, and is as likely as exp(score) is large",
+        "a class's score",
+        "",
+        "probability of a class",
     ),
     "poisson": FamilyWords(
         "the rate of {outcome}",
-        "{outcome} is a count with a Poisson distribution, and the logarithm of its rate is the "
-        "intercept plus a coefficient times each predictor",
+        f"Counts {{outcome}} have a Poisson distribution, whose log rate is {SUM}",
         "log rate",
         "rate ratio",
-        COUNT,
-        COUNT,
+        MEAN,
     ),
     "negative_binomial": FamilyWords(
         "the rate of {outcome}",
-        "{outcome} is a count with a negative binomial distribution, which may spread more than a "
-        "Poisson; the logarithm of its rate is the intercept plus a coefficient times each "
-        "predictor",
+        "Counts {outcome} have a negative binomial distribution, which may spread more than a "
+        f"Poisson and whose log rate is {SUM}",
         "log rate",
         "rate ratio",
-        COUNT,
-        COUNT,
+        MEAN,
     ),
     "gamma": FamilyWords(
         "the mean of {outcome}",
-        "{outcome} is positive with a gamma distribution, and the logarithm of its mean is the "
-        "intercept plus a coefficient times each predictor",
+        f"Positive numbers {{outcome}} have a gamma distribution, whose log mean is {SUM}",
         "log mean",
         "ratio of means",
-        COUNT,
-        COUNT,
+        MEAN,
     ),
     "linear": FamilyWords(
         "the mean of {outcome}",
-        "{outcome} is the intercept plus a coefficient times each predictor, plus normal noise of "
-        "standard deviation sigma",
+        f"The mean of {{outcome}} is {SUM}, and the noise about it is normal with standard "
+        "deviation sigma",
         "{outcome}",
-        None,
-        COUNT,
-        COUNT,
+        "",
+        MEAN,
     ),
     "robust": FamilyWords(
         "the centre of {outcome}",
-        "{outcome} is the intercept plus a coefficient times each predictor, plus noise of scale "
-        "sigma from a Student t distribution, whose long tails let outliers be",
+        f"The centre of {{outcome}} is {SUM}, and the noise about it has scale sigma and the long "
+        "tails of a Student t distribution, which let outliers be",
         "{outcome}",
-        None,
-        COUNT,
-        COUNT,
+        "",
+        MEAN,
     ),
 }
-OTHER = FamilyWords(
-    "{outcome}",
-    "the distribution of {outcome} depends on the intercept plus a coefficient times each "
-    "predictor",
-    "the linear predictor",
-    None,
-    "{outcome}",
-    "{outcome}",
-)
+OTHER = FamilyWords("{outcome}", f"The distribution of {{outcome}} depends on {SUM}", "z", "", MEAN)
 
 
 def family_words(family: str, outcome: str, event: str) -> FamilyWords:
     """The words of a family, about this outcome."""
-    words = WORDS.get(family, OTHER)
-    return FamilyWords(*(text and _filled(text, outcome, event) for text in words))
+    return FamilyWords(*(_filled(text, outcome, event) for text in WORDS.get(family, OTHER)))
 
 
 def _filled(text: str, outcome: str, event: str) -> str:
-    # not str.format: the names may hold braces
+    # not str.format, nor one after the other: the names may hold braces
     parts = text.split("{outcome}")
     return outcome.join(event.join(part.split("{event}")) for part in parts)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from amagold.report._chart_scale import AxisTick, ChartScale, scale_of
-from amagold.report._rounded_numbers import rounded, short
+from amagold.report._rounded_numbers import plain, rounded, short
 
 # of ratios, until there are about as many as this
 MOST_TICKS = 7
@@ -29,14 +29,19 @@ class Estimate(NamedTuple):
     inner_upper: float
     upper: float
     decimals: int
+    is_ratio: bool = False  # whose error is a share of it: `decimals` are those of its logarithm
 
     def words(self) -> str:
         """The mean, and the interval in brackets."""
-        return f"{rounded(self.mean, self.decimals)} ({self.ends()})"
+        return f"{self._digits(self.mean)} ({self.ends()})"
 
     def ends(self) -> str:
-        low, high = (rounded(end, self.decimals) for end in (self.lower, self.upper))
-        return f"{low} to {high}"
+        return f"{self._digits(self.lower)} to {self._digits(self.upper)}"
+
+    def _digits(self, value: float) -> str:
+        if self.is_ratio:
+            return short(value, max(1, self.decimals + 1))
+        return rounded(value, self.decimals)
 
 
 class IntervalRow(NamedTuple):
@@ -118,7 +123,7 @@ def _ratio_scale(ends: list[float]) -> ChartScale:
         known = [float(tick) for tick in _values(even)]
     else:
         known = _round_ratios(low, high)
-    ticks = [AxisTick(scale.place(math.log(value)), short(value)) for value in known]
+    ticks = [AxisTick(scale.place(math.log(value)), plain(value)) for value in known]
     return scale._replace(ticks=tuple(ticks))
 
 

@@ -12,7 +12,7 @@ from amagold.report._calibration_chart import (
     calibration_chart,
     statistic_rows,
 )
-from amagold.report._coefficient_groups import MOST_ROWS, Grouping
+from amagold.report._coefficient_groups import MOST_ROWS, Grouping, per
 from amagold.report._formula_words import term_words
 from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
 from amagold.report._rounded_numbers import decimals_of, percent, rounded, short
@@ -66,11 +66,11 @@ def effects_part(run: Any, table: Any, effect: str, how: Grouping) -> EffectsPar
         of_class = f" ({row['class']})" if "class" in row else ""
         if level is None:
             spread = how.spreads.get(term, 1.0)
-            detail = f"per {short(spread)}"
+            detail = per(spread)
             numbers.append(_effect(row, f"{term}{of_class}", detail, times * spread))
         else:
             by_term.setdefault(term, []).append(_effect(row, f"{level}{of_class}", "", times))
-    charts = [interval_chart("Numbers", axis, numbers)] if numbers else []
+    charts = [interval_chart("Numeric predictors", axis, numbers)] if numbers else []
     for term, many in by_term.items():
         reference = how.references.get(term)
         title = term_words(term) + (f", compared with {reference}" if reference else "")
@@ -90,7 +90,7 @@ def laplace_part(run: Any) -> LaplacePart | None:
     """The parameters about which a Gaussian at the mode would have been wrong most."""
     try:
         gaps = run.laplace_gap()
-    except ValueError:  # a loaded run of a target of one's own
+    except (ValueError, NotImplementedError):  # a loaded run of a target of one's own
         return None
     records = gaps.reset_index(names="parameter").to_dict("records")
     records.sort(key=lambda row: -_wrong(row))
@@ -111,7 +111,7 @@ def _asked(ask: Callable[..., Any], table: Any) -> tuple[Any, str]:
     """What a run says of its table, or why it cannot."""
     try:
         return (ask() if table is None else ask(table=table)), ""
-    except ValueError as reason:
+    except (ValueError, NotImplementedError) as reason:
         return None, str(reason) if table is not None else HOW_TO
 
 

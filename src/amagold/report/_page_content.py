@@ -1,29 +1,35 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from amagold.report._coefficient_groups import CoefficientGroup, Grouping, groups_of
+from amagold.report._coefficient_groups import SCALES, CoefficientGroup, Grouping, groups_of
 from amagold.report._column_chart import ColumnChart, column_chart
-from amagold.report._diagnosis import Diagnosis, diagnose
+from amagold.report._diagnosis import Diagnosis, diagnose, parted
 from amagold.report._family_words import FamilyWords, family_words
 from amagold.report._formula_words import listed, term_words
-from amagold.report._model_checks import EffectsPart, FitPart, LaplacePart
-from amagold.report._model_checks import effects_part, fit_part, laplace_part
+from amagold.report._model_checks import (
+    EffectsPart,
+    FitPart,
+    LaplacePart,
+    effects_part,
+    fit_part,
+    laplace_part,
+)
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
-from amagold.report._rounded_numbers import rounded, seconds, short, whole
+from amagold.report._rounded_numbers import rounded, seconds, short, whole, without_powers
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
 
 # in the order in which they are made, the slow ones among them
 PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
-FIRST, LAST = ("Intercept",), ("sigma", "alpha", "nu")
+FIRST = ("Intercept",)
 
 
-class Fact(NamedTuple):
+class PageFact(NamedTuple):
     """A figure of the run, and what it is."""
 
     name: str
@@ -37,20 +43,26 @@ class PageContent:
         self.run = run
         self.table = table
         self.interval = f"{INTERVAL:.0%}"
-        self.written = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+        self.written = datetime.now(UTC).strftime("%Y-%m-%d")
 
     @cached_property
     def formula(self) -> str | None:
         found = self.run.attributes.get("formula")
+        if found is None and self.run.model is not None:
+            found = self.run.model.terms.formula
         return found if isinstance(found, str) and "~" in found else None
 
     @cached_property
     def family(self) -> str:
-        return str(self.run.attributes.get("family", ""))
+        found = self.run.attributes.get("family")
+        if found is None and self.run.model is not None:
+            found = self.run.model.family
+        return str(found or "")
 
     @cached_property
     def facts(self) -> TableFacts | None:
-        return facts_from_json(self.run.attributes.get("table"))
+        found = facts_from_json(self.run.attributes.get("table"))
+        return self.run.model.facts if found is None and self.run.model is not None else found
 
     @cached_property
     def outcome(self) -> str:
@@ -65,7 +77,7 @@ class PageContent:
     @cached_property
     def terms(self) -> list[str]:
         """The predictors, in the order of the formula."""
-        return [name for name in self.parameters if name not in (*FIRST, *LAST)]
+        return [name for name in self.parameters if name not in (*FIRST, *SCALES)]
 
     @cached_property
     def title(self) -> str:
@@ -81,10 +93,11 @@ class PageContent:
         if self.formula is None:
             return None
         if not self.terms:
-            return f"What is {self.words.asks}?"
+            return f"What can be said of {self.words.asks}?"
         told = listed([term_words(term) for term in self.terms], most=12)
         alone = ", each with the others held fixed" if len(self.terms) > 1 else ""
-        return f"How does {self.words.asks} change with {told}{alone}?"
+        verb = "do" if self.words.asks.startswith("the odds") else "does"
+        return f"How {verb} {self.words.asks} change with {told}{alone}?"
 
     @cached_property
     def parameters(self) -> dict[str, list[Parameter]]:
@@ -97,7 +110,7 @@ class PageContent:
         order = sorted(
             found,
             key=lambda name: (
-                -1 if name in FIRST and text else 1 if name in LAST and text else 0,
+                -1 if name in FIRST and text else 1 if name in SCALES and text else 0,
                 places.get(name, 0),
             ),
         )
@@ -108,16 +121,16 @@ class PageContent:
         return sum(map(len, self.parameters.values()))
 
     @cached_property
-    def headline(self) -> list[Fact]:
+    def headline(self) -> list[PageFact]:
         """Four figures for the first glance."""
         sizes = self.run.posterior.sizes
         found = []
         rows = self.facts.num_used if self.facts else self.run.attributes.get("num_examples")
         if rows:
-            found.append(Fact("rows" if self.formula else "examples", whole(rows)))
-        found.append(Fact("parameters", whole(self.num_parameters)))
-        found.append(Fact("draws", whole(sizes["chain"] * sizes["draw"])))
-        found.append(Fact("effective, at least", whole(self._least_effective)))
+            found.append(PageFact("rows" if self.formula else "examples", whole(rows)))
+        found.append(PageFact("parameters", whole(self.num_parameters)))
+        found.append(PageFact("draws", whole(sizes["chain"] * sizes["draw"])))
+        found.append(PageFact("effective, at least", whole(self._least_effective)))
         return found
 
     @cached_property
@@ -138,7 +151,7 @@ class PageContent:
     def grouping(self) -> Grouping:
         return Grouping(
             self.words.scale,
-            self.words.ratio if self.formula else None,
+            self.words.ratio if self.formula else "",
             self.facts.spreads if self.facts else {},
             self._references,
             self.formula is not None,
@@ -181,12 +194,17 @@ class PageContent:
 
     @cached_property
     def columns(self) -> list[ColumnChart]:
-        return [column_chart(column) for column in self.facts.columns] if self.facts else []
+        if self.facts is None:
+            return []
+        of_levels = {term for term, many in self.parameters.items() if many[0].level is not None}
+        factors = {term_words(part) for term in of_levels for part in term.split(":")}
+        return [column_chart(column, column.name in factors) for column in self.facts.columns]
 
     @cached_property
     def notes(self) -> list[str]:
         """The priors in words."""
-        return [str(note) for note in self.run.attributes.get("notes", [])]
+        notes = self.run.attributes.get("notes", [])
+        return [without_powers(str(note)) for note in notes]
 
     @cached_property
     def effects(self) -> EffectsPart | None:
@@ -205,46 +223,47 @@ class PageContent:
         return laplace_part(self.run) if self.parameters else None
 
     @cached_property
-    def plan(self) -> list[str]:
-        return self.run.plan.sentences()
+    def plan(self) -> list[tuple[str, str]]:
+        """What each sentence is about, and the sentence."""
+        return [parted(sentence) for sentence in self.run.plan.sentences()]
 
     @cached_property
-    def cost(self) -> list[Fact]:
+    def cost(self) -> list[PageFact]:
         run = self.run
         found = [
-            Fact("Compilation", seconds(run.compile_seconds)),
-            Fact("Warm-up", seconds(run.warmup_seconds)),
-            Fact("Sampling", seconds(run.sampling_seconds)),
+            PageFact("Compilation", seconds(run.compile_seconds)),
+            PageFact("Warm-up", seconds(run.warmup_seconds)),
+            PageFact("Sampling", seconds(run.sampling_seconds)),
         ]
         if not self.parameters:
             return found
         cost = run.cost()
         if run.sampling_seconds > 0.0:
             rate = cost.minimum_ess / run.sampling_seconds
-            found.append(Fact("Effective draws per second of sampling", short(rate)))
-        found.append(Fact("Gradient evaluations", whole(cost.num_gradients)))
+            found.append(PageFact("Effective draws per second of sampling", short(rate)))
+        found.append(PageFact("Gradient evaluations", whole(cost.num_gradients)))
         if cost.num_data_passes is not None:
-            found.append(Fact("Passes over the data", short(cost.num_data_passes)))
+            found.append(PageFact("Passes over the data", short(cost.num_data_passes)))
             if cost.ess_per_data_pass:
                 of_one = 1.0 / cost.ess_per_data_pass
-                found.append(Fact("Passes for one effective draw", short(of_one)))
+                found.append(PageFact("Passes for one effective draw", short(of_one)))
         return found
 
     @cached_property
-    def provenance(self) -> list[Fact]:
+    def provenance(self) -> list[PageFact]:
         attributes = self.run.attributes
         settings, sizes = attributes["settings"], self.run.posterior.sizes
         found = [
-            Fact("Chains", whole(sizes["chain"])),
-            Fact("Draws of each, kept", whole(sizes["draw"])),
-            Fact("Warm-up of each", whole(settings["num_warmup"])),
-            Fact("Every so many kept", whole(settings["thin"])),
-            Fact("Seed", str(attributes["seed"])),
+            PageFact("Chains", whole(sizes["chain"])),
+            PageFact("Draws of each, kept", whole(sizes["draw"])),
+            PageFact("Warm-up of each", whole(settings["num_warmup"])),
+            PageFact("Every so many kept", whole(settings["thin"])),
+            PageFact("Seed", str(attributes["seed"])),
         ]
-        found += [Fact(str(name), str(value)) for name, value in attributes["versions"].items()]
+        found += [PageFact(str(name), str(value)) for name, value in attributes["versions"].items()]
         if attributes.get("data_fingerprint"):
-            found.append(Fact("Fingerprint of the data", str(attributes["data_fingerprint"])))
-        found.append(Fact("Report written", self.written))
+            found.append(PageFact("Fingerprint of the data", str(attributes["data_fingerprint"])))
+        found.append(PageFact("Report written", self.written))
         return found
 
     @cached_property

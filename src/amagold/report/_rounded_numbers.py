@@ -1,9 +1,11 @@
 """Numbers as people read them: no digit that Monte Carlo error makes up."""
 
 import math
+import re
 
-MINUS = "\N{MINUS SIGN}"
+MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 MOST_DECIMALS = 12
+POWER = re.compile(r"-?\d+(\.\d+)?e[+-]\d{1,3}")
 
 
 def decimals_of(error: float, spread: float) -> int:
@@ -27,7 +29,7 @@ def rounded(value: float, decimals: int) -> str:
     if value != 0.0 and (abs(value) >= 1e7 or decimals > 6):
         digits = max(0, decimals + math.floor(math.log10(abs(value))))
         mantissa, power = f"{abs(value):.{min(digits, 6)}e}".split("e")
-        return signed(f"{mantissa} × 10{_raised(int(power))}", value)
+        return signed(f"{mantissa} {TIMES} 10{_raised(int(power))}", value)
     text = f"{abs(round(value, decimals)):,.{max(0, decimals)}f}"
     return signed(text, value if any(digit in "123456789" for digit in text) else 0.0)
 
@@ -41,6 +43,16 @@ def short(value: float, digits: int = 3) -> str:
     if not math.isfinite(value) or value == 0.0:
         return rounded(value, 0)
     return rounded(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """The same without noughts at the end, for numbers that are no estimates."""
+    text = short(value, digits)
+    return (
+        text.rstrip("0").rstrip(".")
+        if "." in text and text[-1].isdigit() and TIMES not in text
+        else text
+    )
 
 
 def whole(value: float) -> str:
@@ -59,6 +71,12 @@ def percent(share: float) -> str:
     if share in (0.0, 1.0):
         return f"{share:.0%}"
     return f"{share:.1%}"
+
+
+def without_powers(sentence: str) -> str:
+    """The sentence with 1.5e+04 as 15,000 and ^2 as a small 2."""
+    told = POWER.sub(lambda found: plain(float(found[0]), 4), sentence)
+    return told.replace("^2", "\N{SUPERSCRIPT TWO}")
 
 
 def seconds(time: float) -> str:

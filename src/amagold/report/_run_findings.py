@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from amagold.report._coefficient_groups import Grouping, as_ratio, estimate_of, is_apart
+from amagold.report._coefficient_groups import Grouping, as_ratio, estimate_of, is_apart, per
 from amagold.report._formula_words import term_words
 from amagold.report._parameters import Parameter
-from amagold.report._rounded_numbers import short
 
 MOST = 5
 
@@ -51,8 +50,8 @@ def _told(parameter: Parameter, how: Grouping, asks: str) -> RunFinding:
         figures = f"difference {estimate.words()}"
     subject = term_words(parameter.term)
     if parameter.level is None:
-        subject = f"more {subject}" if parameter.term == subject else subject
-        figures += f" per {short(spread)}" if spread else ""
+        subject = f"{subject} 1 rather than 0" if spread == 1.0 else f"higher {subject}"
+        figures += f" {per(spread)}" if spread else ""
     else:
         reference = how.references.get(parameter.term)
         subject = f"{subject} {parameter.level}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from amagold.core.files import as_path
 from amagold.core.optional_packages import required
+from amagold.core.printable import printable
 from amagold.core.progress import show_steps
 from amagold.report._page_content import PARTS, PageContent
 from amagold.report._result_files import write_text
@@ -61,6 +62,8 @@ def render(content: PageContent) -> str:
         loader=jinja2.PackageLoader("amagold.report", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        # names may hold signs that turn the direction of a line around
+        finalize=lambda value: printable(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

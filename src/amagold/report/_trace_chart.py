@@ -39,7 +39,7 @@ def trace_of(run: Any, parameters: dict[str, list[Parameter]]) -> TraceChart | N
     values = np.asarray(draws, np.float64).reshape(*draws.shape[:2], -1)[:, :, place]
     if not np.isfinite(values).all():
         return None
-    scale = scale_of(values.reshape(-1).tolist(), most_ticks=4)
+    scale = scale_of(values.reshape(-1).tolist(), most_ticks=5)
     across = np.linspace(0.0, 1000.0, values.shape[1])
     lines = [
         " ".join(

@@ -185,6 +185,18 @@ class Run(NextSteps):
             num_gradients,
         )
 
+    def report(self, path: str | Path = "report.html", *, table: Any = None) -> Path:
+        """Write all of the run into one HTML page that needs nothing else: what was asked, found,
+        checked and done. Returns its path.
+
+        Args:
+          path: the file, which ends in .html; it appears whole or not at all.
+          table: the table that was fitted, for a loaded run that did not keep it.
+        """
+        from amagold.report._run_page import write_report
+
+        return write_report(self, path, table)
+
     def plot(self) -> "Figure":
         """The run at a glance, as a matplotlib figure: step size, acceptance, energy errors, and
         the slowest parameter.

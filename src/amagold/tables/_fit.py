@@ -4,11 +4,13 @@ import dataclasses
 from typing import Any
 
 from amagold import models
+from amagold.report._table_facts import TableFacts
 from amagold.sampling import sample
 from amagold.sampling._run import Run
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
+from amagold.tables._table_description import describe_table, spreads_of
 from amagold.tables._table_outcome import outcome_of
 from amagold.tables._term_codes import Term
 from amagold.tables._term_scale import TermScale
@@ -70,6 +72,7 @@ def fit(
     run = sample(model.target, **sample_arguments)
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
+    run.attributes["table"] = model.facts.to_json()
     run.model = model
     return run
 
@@ -83,6 +86,7 @@ class TableModel:
     family: str
     outcome: str
     classes: tuple[str, ...]  # of an outcome that is a text: the second is one
+    facts: TableFacts  # the table in a few figures, for the report
 
 
 def model_of(
@@ -98,7 +102,7 @@ def model_of(
         known = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
     parsed = _parsed(formula, outcome, frame)
-    left = parsed.outcome
+    left, num_read = parsed.outcome, len(frame)
     frame = without_missing(frame, [left, *parsed.columns], drop_missing)
     observed, classes = outcome_of(left, frame, family)
     terms, coded = terms_of(parsed, frame)
@@ -108,7 +112,8 @@ def model_of(
     scale = TermScale(target.transform, terms.terms, FAMILIES[family])
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
-    return TableModel(target, terms, family, left, classes)
+    facts = describe_table(frame, num_read, left, classes, spreads_of(coded))
+    return TableModel(target, terms, family, left, classes, facts)
 
 
 def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormula:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from amagold.models._coded_rows import CodedTable
 from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, TableFacts
 
 FIRST_LOOK = 10_000  # rows that tell whether a column has many different numbers
@@ -35,7 +36,7 @@ def describe_table(
 def describe_column(name: str, column: Any) -> ColumnFacts:
     """A column of a narwhals frame in a few figures."""
     if not column.dtype.is_numeric():
-        return _levels(name, *_counted([str(value) for value in column.to_list()]))
+        return _levels(name, column)
     values = np.asarray(column.to_numpy(), np.float64)
     values = values[np.isfinite(values)]
     if not len(values):
@@ -45,17 +46,30 @@ def describe_column(name: str, column: Any) -> ColumnFacts:
     if len(np.unique(values[:FIRST_LOOK])) <= MOST_LEVELS:
         found, counts = np.unique(values, return_counts=True)
         if len(found) <= MOST_LEVELS:
-            levels = tuple((f"{value:g}", int(count)) for value, count in zip(found, counts))
+            levels = tuple(
+                (f"{value:g}", int(count)) for value, count in zip(found, counts, strict=True)
+            )
             return ColumnFacts(name, figures, (), levels, len(levels))
     counts = np.histogram(values, NUM_BINS, (low, high))[0]
     return ColumnFacts(name, figures, tuple(map(int, counts)), (), 0)
 
 
-def _counted(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    return np.unique(np.asarray(texts), return_counts=True)
+def spreads_of(coded: CodedTable) -> dict[str, float]:
+    """Standard deviations of the predictors that are numbers, by term; 1 of zeros and ones, which
+    are compared with each other.
+    """
+    found = {}
+    for name, values in zip(coded.names, coded.numbers.T, strict=False):
+        is_flag = bool(((values == 0.0) | (values == 1.0)).all())
+        spread = 1.0 if is_flag else float(np.std(values))
+        if np.isfinite(spread) and spread > 0.0:
+            found[name] = spread
+    return found
 
 
-def _levels(name: str, found: np.ndarray, counts: np.ndarray) -> ColumnFacts:
-    most = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-    levels = tuple((str(found[at]), int(counts[at])) for at in most)
-    return ColumnFacts(name, (), (), levels, len(found))
+def _levels(name: str, column: Any) -> ColumnFacts:
+    """The most frequent values, counted by the table's own library."""
+    found = column.alias("level").value_counts(sort=True, name="how_many")
+    levels, counts = (found[part].to_list() for part in ("level", "how_many"))
+    most = sorted(zip(map(str, levels), map(int, counts), strict=True), key=lambda each: -each[1])
+    return ColumnFacts(name, (), (), tuple(most[:MOST_LEVELS]), len(most))
