@@ -9,6 +9,7 @@ from . import (
     datasets as datasets,
     gradients as gradients,
     models as models,
+    priors as priors,
     trajectory as trajectory,
 )
 from .acceptance import predicted_acceptance as predicted_acceptance

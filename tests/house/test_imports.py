@@ -18,7 +18,7 @@ ROOMS = (
         "gradients",
         "trajectory",
     ),
-    *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "models"),
+    *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "priors", "models"),
     *("datasets", "diagnose", "report", "sampling", "tables", "cli"),
 )
 

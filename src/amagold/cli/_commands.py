@@ -52,6 +52,15 @@ COMMANDS = (
                 ("--drop-missing",),
                 {"action": "store_true", "help": "leave out rows with missing values"},
             ),
+            Option(
+                ("--prior",),
+                {
+                    "action": "append",
+                    "metavar": "TERM=PRIOR",
+                    "help": "of one term, such as 'distance=normal(0, 1)', student_t(df, location, "
+                    "scale) or laplace(location, scale); may be given several times",
+                },
+            ),
             Option(("--store",), {"metavar": "RUN", "help": "a folder to keep the draws in"}),
             Option(
                 ("--report",),

@@ -9,6 +9,7 @@ def run(
     family: str = "logistic",
     outcome: str | None = None,
     drop_missing: bool = False,
+    prior: list[str] | None = None,
     store: str | None = None,
     report: str | None = None,
     num_samples: int = 1000,
@@ -22,17 +23,20 @@ def run(
       family: as for `amagold.fit`.
       outcome: the column of the outcome, without a formula.
       drop_missing: whether to leave out rows with missing values.
+      prior: TERM=KIND(NUMBERS) of single terms.
       store: the folder for the draws; None keeps none.
       report: an HTML file to write the report to, or None.
       num_samples: draws of each chain.
       seed: of all random numbers.
     """
+    from amagold.priors._prior_text import parsed_priors
     from amagold.report._run_page import checked_path
     from amagold.tables import fit
 
     if report is not None:
         checked_path(report, "report")
-    options = {"outcome": outcome, "drop_missing": drop_missing}
+    priors = parsed_priors(prior or [])
+    options = {"outcome": outcome, "drop_missing": drop_missing, "priors": priors}
     result = fit(formula, table, family, **options, store=store, num_samples=num_samples, seed=seed)
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:

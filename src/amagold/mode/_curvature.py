@@ -212,7 +212,9 @@ def _hessian(target: Target, position: Position, of_data: Derivatives | None) ->
         return whole_hessian(target, position, of_data.hessian)
     if trees.size(position) <= DENSE_PARAMETERS:
         # the program that the search for the mode has compiled
-        return np.asarray(density_derivatives(target.log_prior, position).hessian, np.float64)
+        return np.asarray(
+            density_derivatives(target.smooth_log_prior, position).hessian, np.float64
+        )
     return np.asarray(_rows(target, position), np.float64)
 
 
@@ -288,4 +290,4 @@ def _products(target: Target, position: Position, vectors: Vectors) -> Vectors:
         return total + of_energy(log_likelihood)
 
     chunk_size = max(1, chunks.chunk_size_for(target, position) // at_once)
-    return chunks.fold(target, position, visit, of_energy(target.log_prior), chunk_size)
+    return chunks.fold(target, position, visit, of_energy(target.smooth_log_prior), chunk_size)

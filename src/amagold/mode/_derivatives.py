@@ -118,5 +118,5 @@ def density_derivatives(
 def whole_hessian(target: Posterior, position: Position, of_data: Matrix | None) -> HostMatrix:
     """The Hessian of the whole energy in float64, given that of all data."""
     return np.asarray(of_data, np.float64) + np.asarray(
-        density_derivatives(target.log_prior, position).hessian, np.float64
+        density_derivatives(target.smooth_log_prior, position).hessian, np.float64
     )

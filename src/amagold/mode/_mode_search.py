@@ -282,7 +282,7 @@ def _rough_scales(target: Target, position: Position) -> Vector:
     )
     # H times ones is the diagonal of a prior that treats parameters independently
     ones = jax.tree.map(jnp.ones_like, position)
-    of_prior = trees.flatten(jax.jvp(jax.grad(target.log_prior), (position,), (ones,))[1])
+    of_prior = trees.flatten(jax.jvp(jax.grad(target.smooth_log_prior), (position,), (ones,))[1])
     information = target.num_examples * jnp.mean(gradients**2, axis=0) + jnp.abs(of_prior)
     # a parameter that nothing is known about keeps its own units
     return jnp.where(
@@ -326,7 +326,7 @@ def _log_density_and_gradient(target: Target, position: Position) -> tuple[Wide,
         gradient, values = jax.grad(log_likelihood, has_aux=True)(position)
         return add_to(carry[0], values), trees.add(carry[1], gradient)
 
-    value, gradient = jax.value_and_grad(target.log_prior)(position)
+    value, gradient = jax.value_and_grad(target.smooth_log_prior)(position)
     return chunks.fold(target, position, visit, (add_to(zero(), value[None]), gradient))
 
 

@@ -267,8 +267,8 @@ def point_at(
     if not trees.is_finite(position) or not bool(target.is_inside(position)):
         return Point(position, np.inf, nothing, np.diag(nothing))
     if not isinstance(target, Posterior):
-        return Point(position, *_in_float64(density_derivatives(target.log_prior, position)))
-    energy, gradient, hessian = _in_float64(density_derivatives(target.log_prior, position))
+        return Point(position, *_in_float64(density_derivatives(target.smooth_log_prior, position)))
+    energy, gradient, hessian = _in_float64(density_derivatives(target.smooth_log_prior, position))
     of_data = derivatives_at(target, position, 2, _bound(target, position, norm))
     height, slope, bend = _in_float64(of_data)
     return Point(

@@ -61,7 +61,7 @@ def _prior_widths(target: Target, init: Position) -> tuple[Position, HostVector]
     usual = UNKNOWN * (1.0 + np.abs(trees.known_numbers(init)))
     if not isinstance(target, Posterior):
         return init, usual
-    found = descend(Density(target.log_prior, target.domain), init)
+    found = descend(Density(target.smooth_log_prior, target.domain), init)
     if not found.is_converged:
         return init, usual
     return found.end.position, np.sqrt(np.diag(np.linalg.inv(found.end.hessian)))

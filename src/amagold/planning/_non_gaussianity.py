@@ -122,7 +122,7 @@ def _rests(target: Target, mode: trees.PyTree, places: trees.PyTree) -> tuple[ja
         def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
             return total + jnp.sum(target.log_likelihoods(at, chunk.rows))
 
-        return -scale * few.fold(visit, jnp.float32(0.0), EXAMPLES) - target.log_prior(at)
+        return -scale * few.fold(visit, jnp.float32(0.0), EXAMPLES) - target.smooth_log_prior(at)
 
     def rest(place: trees.PyTree) -> tuple[jax.Array, jax.Array]:
         away = jax.tree.map(jnp.subtract, place, mode)

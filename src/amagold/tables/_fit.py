@@ -1,9 +1,11 @@
 """`amagold.fit`: from a table and a formula to draws with names."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from amagold import models
+from amagold.priors import TermPrior
 from amagold.report._table_facts import TableFacts
 from amagold.sampling import sample
 from amagold.sampling._run import Run
@@ -13,6 +15,7 @@ from amagold.tables._read_table import read_table
 from amagold.tables._table_description import describe_table, spreads_of
 from amagold.tables._table_outcome import outcome_of
 from amagold.tables._term_codes import Term
+from amagold.tables._term_priors import with_priors
 from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import FormulaTerms, terms_of
 from amagold.target import Posterior
@@ -35,6 +38,7 @@ def fit(
     outcome: str | None = None,
     drop_missing: bool = False,
     prior_scale: float | None = None,
+    priors: Mapping[str, TermPrior | str] | None = None,
     **sample_arguments: Any,
 ) -> Run:
     """Draws from the posterior of a regression, by the terms of a formula.
@@ -53,6 +57,9 @@ def fit(
       drop_missing: whether to leave out rows with missing values in the columns that are used.
       prior_scale: as for `amagold.models`; None scales priors by the data. A level's coefficient
         has the prior of a column with as many ones as zeros.
+      priors: by the name of a term, its own in place of the usual one, on the scale of its
+        coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
+        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero.
       **sample_arguments: as for `amagold.sample`.
     """
     columns = None
@@ -68,6 +75,7 @@ def fit(
         outcome,
         drop_missing,
         prior_scale,
+        priors,
     )
     run = sample(model.target, **sample_arguments)
     run.attributes["formula"] = model.terms.formula
@@ -96,6 +104,7 @@ def model_of(
     outcome: str | None,
     drop_missing: bool,
     prior_scale: float | None,
+    priors: Mapping[str, TermPrior | str] | None = None,
 ) -> TableModel:
     """The posterior of a formula and a table."""
     if family not in FAMILIES:
@@ -113,7 +122,7 @@ def model_of(
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     facts = describe_table(frame, num_read, left, classes, spreads_of(coded))
-    return TableModel(target, terms, family, left, classes, facts)
+    return TableModel(with_priors(target, priors), terms, family, left, classes, facts)
 
 
 def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormula:

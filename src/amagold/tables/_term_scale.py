@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from amagold.core import trees
 from amagold.models._scale import UserScale
-from amagold.tables._terms import Term
+from amagold.tables._term_codes import Term
 
 
 @trees.record(static=("terms", "noise"))
@@ -29,7 +31,9 @@ class TermScale:
             for term in self.terms
         }
         if self.noise:
-            named[self.noise] = np.exp(found["log_noise_scale"])
+            log_scale = found["log_noise_scale"]
+            here = jnp if isinstance(log_scale, Tracer) else np
+            named[self.noise] = here.exp(log_scale)
         return named
 
     def inverse(self, reported: dict[str, Any]) -> Any:

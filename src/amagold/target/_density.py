@@ -67,6 +67,10 @@ class Density:
         """All of the log density that is not a sum over examples: all of it."""
         return self.log_density
 
+    @property
+    def smooth_log_prior(self) -> Callable[[trees.PyTree], jax.Array]:
+        return self.log_density
+
     def log_likelihoods(self, position: trees.PyTree, rows: trees.PyTree) -> jax.Array:
         raise ValueError("a Density has no examples, and so no log likelihoods")
 

@@ -88,6 +88,13 @@ class Posterior:
         return getattr(self.log_prior, "sentences", tuple)()
 
     @property
+    def smooth_log_prior(self) -> Callable[[trees.PyTree], jax.Array]:
+        """The log prior, or one near it without kinks, for the mode and its curvature: they guide
+        what is proposed, while what is sampled has the prior itself.
+        """
+        return getattr(self.log_prior, "smooth", self.log_prior)
+
+    @property
     def examples(self) -> Data:
         """The data as everybody asks for them: arrays are examples in memory."""
         return self.data if isinstance(self.data, Data) else InMemory(self.data)

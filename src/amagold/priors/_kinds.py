@@ -1,0 +1,51 @@
+"""The kinds of priors that a term may have."""
+
+from dataclasses import dataclass
+
+from amagold.core import checks
+
+
+@dataclass(frozen=True)
+class TermPrior:
+    """A density about a location, of every coefficient of a term alike."""
+
+    kind: str
+    location: float
+    scale: float
+    degrees_of_freedom: float | None = None  # of a student_t alone
+
+    def __str__(self) -> str:
+        first = [] if self.degrees_of_freedom is None else [self.degrees_of_freedom]
+        figures = ", ".join(f"{figure:.4g}" for figure in [*first, self.location, self.scale])
+        return f"{self.kind}({figures})"
+
+    @property
+    def is_log_concave(self) -> bool:
+        return self.kind != "student_t"
+
+
+def normal(location: float = 0.0, scale: float = 1.0) -> TermPrior:
+    """N(location, scale^2)."""
+    return _checked(TermPrior("normal", location, scale))
+
+
+def laplace(location: float = 0.0, scale: float = 1.0) -> TermPrior:
+    """exp(-|x - location| / scale) / (2 scale): most coefficients are next to the location."""
+    return _checked(TermPrior("laplace", location, scale))
+
+
+def student_t(degrees_of_freedom: float, location: float = 0.0, scale: float = 1.0) -> TermPrior:
+    """Student's t: few degrees of freedom let single coefficients be far away; one is Cauchy's."""
+    checks.number("degrees_of_freedom", degrees_of_freedom, above=0.0, remedy="3 to 7 are usual")
+    return _checked(TermPrior("student_t", location, scale, float(degrees_of_freedom)))
+
+
+KINDS = {"normal": normal, "student_t": student_t, "laplace": laplace}
+
+
+def _checked(prior: TermPrior) -> TermPrior:
+    checks.number("location", prior.location, remedy="give where the coefficient may well lie")
+    checks.number("scale", prior.scale, above=0.0, remedy="give how far from there it may well be")
+    return TermPrior(
+        prior.kind, float(prior.location), float(prior.scale), prior.degrees_of_freedom
+    )

@@ -1,0 +1,137 @@
+"""Priors of single terms, in the coordinates that are sampled.
+
+What is sampled is u, what is reported theta = T(u). T is linear for coefficients, so that log
+p(T(u)) is the log prior of u up to a constant; the noise's scale s is reported of v = log s plus a
+constant, and log p(s) + log s is that of v.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from amagold.core import trees
+from amagold.models._priors import CoefficientPrior, NoisePrior
+from amagold.priors import TermPrior
+from amagold.priors._prior_text import parsed_prior
+from amagold.tables._term_scale import TermScale
+from amagold.target import Posterior
+
+
+@trees.record(static=("term", "kind", "words", "is_positive"))
+class GivenPrior:
+    """The log density of one term on the user's scale, up to a constant."""
+
+    location: jax.Array
+    scale: jax.Array
+    degrees_of_freedom: jax.Array
+    term: str
+    kind: str
+    words: str
+    is_positive: bool  # a scale: the density's positive half
+
+    def __call__(self, values: jax.Array) -> jax.Array:
+        away = (values - self.location) / self.scale
+        if self.kind == "laplace":
+            found = -jnp.abs(away)
+        elif self.kind == "smooth_laplace":
+            # 1 - sqrt(1 + x^2): as curved at the kink as exp(-|x|) is wide, and as steep far away
+            found = 1.0 - jnp.sqrt(1.0 + away**2)
+        elif self.kind == "student_t":
+            nu = self.degrees_of_freedom
+            found = -0.5 * (nu + 1.0) * jnp.log1p(away**2 / nu)
+        else:
+            found = -0.5 * away**2
+        return jnp.sum(found) + (jnp.log(values) if self.is_positive else 0.0)
+
+
+@trees.record()
+class TermPriors:
+    """The prior of the data's scale for most terms, and the given ones for the others."""
+
+    usual: CoefficientPrior | NoisePrior  # infinitely wide where another is given
+    scale: TermScale
+    given: tuple[GivenPrior, ...]
+
+    def __call__(self, position: Any) -> jax.Array:
+        named = self.scale(position)
+        return sum((prior(named[prior.term]) for prior in self.given), self.usual(position))
+
+    @property
+    def is_log_concave(self) -> bool:
+        kinds = {prior.kind for prior in self.given}
+        has_noise = any(prior.is_positive for prior in self.given)
+        is_usual = bool(getattr(self.usual, "is_log_concave", False))
+        return is_usual and not has_noise and "student_t" not in kinds
+
+    @property
+    def smooth(self) -> "TermPriors":
+        """Without kinks, for the mode and its curvature."""
+        given = [
+            dataclasses.replace(prior, kind="smooth_laplace") if prior.kind == "laplace" else prior
+            for prior in self.given
+        ]
+        return dataclasses.replace(self, given=tuple(given))
+
+    def sentences(self) -> tuple[str, ...]:
+        named = ", ".join(f"{prior.term} ~ {prior.words}" for prior in self.given)
+        noise = {self.scale.noise} - {None}
+        is_all = {prior.term for prior in self.given} == {
+            *(term.name for term in self.scale.terms),
+            *noise,
+        }
+        usual = () if is_all else self.usual.sentences()
+        others = "" if is_all else " instead"
+        return (*usual, f"Priors as given{others}, on the scale of the table: {named}.")
+
+
+def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None) -> Posterior:
+    """The target of a formula, with these priors in place of the usual ones of their terms."""
+    if not priors:
+        return target
+    scale, usual = target.transform, target.log_prior
+    assert isinstance(scale, TermScale)
+    assert isinstance(usual, (CoefficientPrior, NoisePrior))
+    places = {term.name: term.places for term in scale.terms}
+    known = [*places, *([scale.noise] if scale.noise else [])]
+    chosen = {
+        name: parsed_prior(prior) if isinstance(prior, str) else prior
+        for name, prior in priors.items()
+    }
+    for name, prior in chosen.items():
+        if name not in known:
+            told = ", ".join(map(repr, known[:20]))
+            raise ValueError(f"priors must speak of the terms {told}, got {name!r}")
+        if not isinstance(prior, TermPrior):
+            raise ValueError(
+                f"priors must hold priors such as amagold.priors.normal(0, 1), got {prior!r} for "
+                f"{name!r}"
+            )
+    replaced = [place for name in priors for place in places.get(name, ())]
+    usual = _without(usual, replaced, scale.noise in priors)
+    given = [
+        GivenPrior(
+            jnp.float32(prior.location),
+            jnp.float32(prior.scale),
+            jnp.float32(prior.degrees_of_freedom or 1.0),
+            name,
+            prior.kind,
+            f"the positive half of {prior}" if name == scale.noise else str(prior),
+            name == scale.noise,
+        )
+        for name, prior in chosen.items()
+    ]
+    return dataclasses.replace(target, log_prior=TermPriors(usual, scale, tuple(given)))
+
+
+def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
+    """Infinitely wide at these places: nothing is said there."""
+    if isinstance(usual, NoisePrior):
+        inner = _without(usual.coefficients, places, False)
+        log_scale = jnp.full_like(usual.log_scale, jnp.inf) if is_noise else usual.log_scale
+        return dataclasses.replace(usual, coefficients=inner, log_scale=log_scale)
+    if not places:
+        return usual
+    return dataclasses.replace(usual, scale=usual.scale.at[jnp.asarray(places)].set(jnp.inf))
