@@ -48,7 +48,7 @@ class GivenPrior:
 
 
 @trees.record()
-class TermPriors:
+class FormulaPrior:
     """The prior of the data's scale for most terms, and the given ones for the others."""
 
     usual: CoefficientPrior | NoisePrior  # infinitely wide where another is given
@@ -67,7 +67,7 @@ class TermPriors:
         return is_usual and not has_noise and "student_t" not in kinds
 
     @property
-    def smooth(self) -> "TermPriors":
+    def smooth(self) -> "FormulaPrior":
         """Without kinks, for the mode and its curvature."""
         given = [
             dataclasses.replace(prior, kind="smooth_laplace") if prior.kind == "laplace" else prior
@@ -123,7 +123,7 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
         )
         for name, prior in chosen.items()
     ]
-    return dataclasses.replace(target, log_prior=TermPriors(usual, scale, tuple(given)))
+    return dataclasses.replace(target, log_prior=FormulaPrior(usual, scale, tuple(given)))
 
 
 def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
