@@ -21,9 +21,9 @@ from amagold.report._rounded_numbers import (  # noqa: E402
     decimals_of,
     percent,
     plain,
+    readable,
     rounded,
     short,
-    without_powers,
 )
 from amagold.report._run_page import report_text  # noqa: E402
 from amagold.report._table_facts import (  # noqa: E402
@@ -44,6 +44,7 @@ FACTS = TableFacts(
         ColumnFacts("month", (), (), (("1", 40), ("2", 30), ("3", 20)), 3),
     ),
     spreads={"distance": 2.0},
+    references={"C(month)": "1"},
 )
 LATE = {"C(month)": ["2", "3"], "Intercept": None, "distance": None}
 HOSTILE = [
@@ -156,6 +157,7 @@ def test_hostile_names_are_texts(tmp_path):
             ColumnFacts(four, (), (), ((five * 30, 60), (two, 30)), 2),
         ),
         spreads={four: 2.0},
+        references={two: four},
     )
     run = invented_run(
         {"Intercept": None, four: None, two: [one, three, five * 30]},
@@ -246,7 +248,8 @@ def test_no_digit_is_made_up():
     assert plain(20.0) == "20"
     assert percent(0.9999) == "> 99.9%"
     assert percent(1.0) == "100%"
-    assert without_powers("N(0, 1.506e+04^2)") == "N(0, 15,060\u00b2)"
+    assert readable("N(0, 1.506e+04^2)") == "N(0, 15,060\u00b2)"
+    assert readable("1.2e+02 of 49679 a12345") == "120 of 49,679 a12345"
 
 
 def test_scales_hold_all_values_and_have_round_ticks():

@@ -1,6 +1,5 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from amagold.report._model_checks import (
     laplace_part,
 )
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
-from amagold.report._rounded_numbers import rounded, seconds, short, whole, without_powers
+from amagold.report._rounded_numbers import readable, rounded, seconds, short, whole
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
@@ -153,25 +152,9 @@ class PageContent:
             self.words.scale,
             self.words.ratio if self.formula else "",
             self.facts.spreads if self.facts else {},
-            self._references,
+            self.facts.references if self.facts else {},
             self.formula is not None,
         )
-
-    @cached_property
-    def _references(self) -> Mapping[str, str]:
-        """The level of each factor that has no coefficient, where one has none."""
-        if self.facts is None:
-            return {}
-        columns = {column.name: column for column in self.facts.columns}
-        found = {}
-        for term, many in self.parameters.items():
-            column = columns.get(term_words(term))
-            if column is None or many[0].level is None:
-                continue
-            rest = {level for level, _ in column.levels} - {each.level for each in many}
-            if len(rest) == 1 and column.num_levels == len(many) + 1:
-                found[term] = rest.pop()
-        return found
 
     @cached_property
     def coefficients(self) -> list[CoefficientGroup]:
@@ -204,7 +187,7 @@ class PageContent:
     def notes(self) -> list[str]:
         """The priors in words."""
         notes = self.run.attributes.get("notes", [])
-        return [without_powers(str(note)) for note in notes]
+        return [readable(str(note)) for note in notes]
 
     @cached_property
     def effects(self) -> EffectsPart | None:
@@ -225,7 +208,7 @@ class PageContent:
     @cached_property
     def plan(self) -> list[tuple[str, str]]:
         """What each sentence is about, and the sentence."""
-        return [parted(sentence) for sentence in self.run.plan.sentences()]
+        return [parted(readable(sentence)) for sentence in self.run.plan.sentences()]
 
     @cached_property
     def cost(self) -> list[PageFact]:

@@ -6,10 +6,12 @@ import re
 MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
 MOST_DECIMALS = 12
 POWER = re.compile(r"-?\d+(\.\d+)?e[+-]\d{1,3}")
+LONG = re.compile(r"(?<![\w.,])\d{5,18}(?![\w])(?!\.\d)")
 
 
 def decimals_of(error: float, spread: float) -> int:
-    """Decimals that a Monte Carlo error leaves standing, and one digit of the spread at least.
+    """Decimals that a Monte Carlo error leaves standing, but no more than two digits of the spread
+    and no fewer than one.
 
     With an error of 0.003 the second decimal is the last that repeats in another run.
     """
@@ -17,8 +19,8 @@ def decimals_of(error: float, spread: float) -> int:
         return 3
     least = -math.floor(math.log10(spread))
     if not (math.isfinite(error) and error > 0.0):
-        return _within(least + 2)
-    return _within(max(least, -math.ceil(math.log10(error))))
+        return _within(least + 1)
+    return _within(min(max(least, -math.ceil(math.log10(error))), least + 1))
 
 
 def rounded(value: float, decimals: int) -> str:
@@ -73,9 +75,10 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def without_powers(sentence: str) -> str:
-    """The sentence with 1.5e+04 as 15,000 and ^2 as a small 2."""
+def readable(sentence: str) -> str:
+    """The sentence with 1.5e+04 and 15000 as 15,000, and ^2 as a small 2."""
     told = POWER.sub(lambda found: plain(float(found[0]), 4), sentence)
+    told = LONG.sub(lambda found: f"{int(found[0]):,}", told)
     return told.replace("^2", "\N{SUPERSCRIPT TWO}")
 
 

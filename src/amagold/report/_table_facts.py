@@ -29,6 +29,7 @@ class TableFacts(NamedTuple):
     classes: tuple[str, ...]  # of an outcome that is a text: the second is one
     columns: tuple[ColumnFacts, ...]  # the outcome first
     spreads: dict[str, float]  # standard deviations of the predictors that are numbers, by term
+    references: dict[str, str]  # levels that the others of a factor are compared with, by term
 
     def to_json(self) -> dict[str, Any]:
         columns = [column._asdict() for column in self.columns]
@@ -45,6 +46,7 @@ def facts_from_json(stored: Any) -> TableFacts | None:
         columns = tuple(_column(column) for column in stored["columns"])
         merged = stored["num_distinct"]
         spreads = {_text(name): _number(sd) for name, sd in stored["spreads"].items()}
+        references = {_text(name): _text(level) for name, level in stored["references"].items()}
         return TableFacts(
             _count(stored["num_read"]),
             _count(stored["num_used"]),
@@ -53,6 +55,7 @@ def facts_from_json(stored: Any) -> TableFacts | None:
             tuple(map(_text, stored["classes"])),
             columns,
             spreads,
+            references,
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -12,7 +12,7 @@ from amagold.sampling._run import Run
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
-from amagold.tables._table_description import describe_table, spreads_of
+from amagold.tables._table_description import describe_table
 from amagold.tables._table_outcome import outcome_of
 from amagold.tables._term_codes import Term
 from amagold.tables._term_priors import with_priors
@@ -121,7 +121,7 @@ def model_of(
     scale = TermScale(target.transform, terms.terms, FAMILIES[family])
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
-    facts = describe_table(frame, num_read, left, classes, spreads_of(coded))
+    facts = describe_table(frame, num_read, left, classes, terms, coded)
     return TableModel(with_priors(target, priors), terms, family, left, classes, facts)
 
 

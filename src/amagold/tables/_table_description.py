@@ -6,6 +6,7 @@ import numpy as np
 
 from amagold.models._coded_rows import CodedTable
 from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, TableFacts
+from amagold.tables._terms import FormulaTerms
 
 FIRST_LOOK = 10_000  # rows that tell whether a column has many different numbers
 
@@ -15,7 +16,8 @@ def describe_table(
     num_read: int,
     outcome: str,
     classes: tuple[str, ...],
-    spreads: dict[str, float],
+    terms: FormulaTerms,
+    coded: CodedTable,
     num_distinct: int | None = None,
 ) -> TableFacts:
     """The facts of the columns that were used.
@@ -25,12 +27,15 @@ def describe_table(
       num_read: rows of the table as it came.
       outcome: the column of the outcome.
       classes: of an outcome that is a text: the second is one.
-      spreads: standard deviations of the predictors that are numbers, by term.
+      terms: of the formula.
+      coded: the predictors.
       num_distinct: rows after equal ones were merged; None where none were.
     """
     names = sorted(frame.columns, key=lambda name: name != outcome)
     columns = tuple(describe_column(name, frame[name]) for name in names)
-    return TableFacts(num_read, len(frame), num_distinct, outcome, classes, columns, spreads)
+    spreads, references = spreads_of(coded), references_of(terms)
+    counts = num_read, len(frame), num_distinct
+    return TableFacts(*counts, outcome, classes, columns, spreads, references)
 
 
 def describe_column(name: str, column: Any) -> ColumnFacts:
@@ -67,9 +72,25 @@ def spreads_of(coded: CodedTable) -> dict[str, float]:
     return found
 
 
+def references_of(terms: FormulaTerms) -> dict[str, str]:
+    """The level of each factor that has no coefficient, where that is one."""
+    found = {}
+    for term in terms.terms:
+        known = terms.spec.encoder_state.get(term.name)
+        if term.levels is None or known is None or "categories" not in known[1]:
+            continue
+        rest = [str(level) for level in known[1]["categories"]]
+        rest = set(rest) - set(term.levels)
+        if len(rest) == 1:
+            found[term.name] = rest.pop()
+    return found
+
+
 def _levels(name: str, column: Any) -> ColumnFacts:
     """The most frequent values, counted by the table's own library."""
     found = column.alias("level").value_counts(sort=True, name="how_many")
     levels, counts = (found[part].to_list() for part in ("level", "how_many"))
-    most = sorted(zip(map(str, levels), map(int, counts), strict=True), key=lambda each: -each[1])
-    return ColumnFacts(name, (), (), tuple(most[:MOST_LEVELS]), len(most))
+    each = list(zip(map(str, levels), map(int, counts), strict=True))
+    is_few = len(each) <= MOST_LEVELS
+    each.sort(key=lambda found: found[0] if is_few else -found[1])
+    return ColumnFacts(name, (), (), tuple(each[:MOST_LEVELS]), len(each))
