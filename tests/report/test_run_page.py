@@ -279,3 +279,29 @@ def test_formulas_in_words():
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert listed(list("abcdefghij"), 4) == "a, b, c and 7 more"
+
+
+@pytest.mark.slow
+def test_from_a_file_to_a_page_and_again_from_the_store(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {
+            "visits": generator.poisson(2.0, 400),
+            "age": generator.normal(50.0, 10.0, 400),
+            "region": generator.choice(["north", '<img src=x onerror="alert(1)">'], 400),
+        }
+    )
+    table.to_csv(tmp_path / "table.csv", index=False)
+    page, again, store = (str(tmp_path / name) for name in ("a.html", "b.html", "run.zarr"))
+    words = [str(tmp_path / "table.csv"), "visits ~ age + region", "--family", "poisson"]
+    options = ["--store", store, "--report", page, "--num-samples", "300"]
+    assert main(["fit", *words, *options]) == 0
+    assert main(["report", store, "--output", again]) == 0
+    assert "Written to" in capsys.readouterr().out
+    for path in (tmp_path / "a.html", tmp_path / "b.html"):
+        for width in (1200, 390):
+            seen = look_at(path, width)
+            assert (seen.complaints, seen.requests, seen.num_scripts) == ([], [], 0)
+            assert seen.overflow <= 0
+        for said in ("rate ratio", "400", "Left out"[:0], "Was sampling needed?"):
+            assert said in seen.text

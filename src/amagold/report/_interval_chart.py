@@ -10,7 +10,8 @@ from amagold.report._rounded_numbers import plain, rounded, short
 # of ratios, until there are about as many as this
 MOST_TICKS = 7
 RATIO_TICKS = (
-    (1.0, 2.0, 3.0, 5.0, 7.0),
+    (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
+    (1.0, 1.5, 2.0, 3.0, 5.0, 7.0),
     (1.0, 2.0, 5.0),
     (1.0, 3.0),
     (1.0,),
