@@ -1,8 +1,7 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
-from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from amagold.report._coefficient_groups import SCALES, CoefficientGroup, Grouping, groups_of
 from amagold.report._column_chart import ColumnChart, column_chart
@@ -18,7 +17,8 @@ from amagold.report._model_checks import (
     laplace_part,
 )
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
-from amagold.report._rounded_numbers import readable, rounded, seconds, short, whole
+from amagold.report._rounded_numbers import readable, whole
+from amagold.report._run_facts import PageFact, cost_of, provenance_of
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
@@ -28,13 +28,6 @@ PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace",
 FIRST = ("Intercept",)
 
 
-class PageFact(NamedTuple):
-    """A figure of the run, and what it is."""
-
-    name: str
-    value: str
-
-
 class PageContent:
     """The parts of a page, each made when it is first looked at."""
 
@@ -42,7 +35,6 @@ class PageContent:
         self.run = run
         self.table = table
         self.interval = f"{INTERVAL:.0%}"
-        self.written = datetime.now(UTC).strftime("%Y-%m-%d")
 
     @cached_property
     def formula(self) -> str | None:
@@ -212,42 +204,11 @@ class PageContent:
 
     @cached_property
     def cost(self) -> list[PageFact]:
-        run = self.run
-        found = [
-            PageFact("Compilation", seconds(run.compile_seconds)),
-            PageFact("Warm-up", seconds(run.warmup_seconds)),
-            PageFact("Sampling", seconds(run.sampling_seconds)),
-        ]
-        if not self.parameters:
-            return found
-        cost = run.cost()
-        if run.sampling_seconds > 0.0:
-            rate = cost.minimum_ess / run.sampling_seconds
-            found.append(PageFact("Effective draws per second of sampling", short(rate)))
-        found.append(PageFact("Gradient evaluations", whole(cost.num_gradients)))
-        if cost.num_data_passes is not None:
-            found.append(PageFact("Passes over the data", short(cost.num_data_passes)))
-            if cost.ess_per_data_pass:
-                of_one = 1.0 / cost.ess_per_data_pass
-                found.append(PageFact("Passes for one effective draw", short(of_one)))
-        return found
+        return cost_of(self.run)
 
     @cached_property
     def provenance(self) -> list[PageFact]:
-        attributes = self.run.attributes
-        settings, sizes = attributes["settings"], self.run.posterior.sizes
-        found = [
-            PageFact("Chains", whole(sizes["chain"])),
-            PageFact("Draws of each, kept", whole(sizes["draw"])),
-            PageFact("Warm-up of each", whole(settings["num_warmup"])),
-            PageFact("Every so many kept", whole(settings["thin"])),
-            PageFact("Seed", str(attributes["seed"])),
-        ]
-        found += [PageFact(str(name), str(value)) for name, value in attributes["versions"].items()]
-        if attributes.get("data_fingerprint"):
-            found.append(PageFact("Fingerprint of the data", str(attributes["data_fingerprint"])))
-        found.append(PageFact("Report written", self.written))
-        return found
+        return provenance_of(self.run)
 
     @cached_property
     def call(self) -> str | None:
@@ -260,9 +221,3 @@ class PageContent:
             for name in ("num_samples", "num_warmup", "num_chains", "thin", "seed")
         )
         return f"amagold.fit({self.formula!r}, table, {self.family!r}, {options})"
-
-    def number(self, value: float, decimals: int = 0) -> str:
-        return rounded(value, decimals)
-
-    def whole(self, value: float) -> str:
-        return whole(value)

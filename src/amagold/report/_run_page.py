@@ -13,6 +13,7 @@ from amagold.core.printable import printable
 from amagold.core.progress import show_steps
 from amagold.report._page_content import PARTS, PageContent
 from amagold.report._result_files import write_text
+from amagold.report._rounded_numbers import whole
 
 TEMPLATE, STYLE = "run_page.html", "run_page.css"
 
@@ -67,6 +68,7 @@ def render(content: PageContent) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["whole"] = whole
     style = environment.loader.get_source(environment, STYLE)[0]
     seal = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template(TEMPLATE).render(page=content, style=style, style_seal=seal)
