@@ -30,17 +30,23 @@ class CodedTable(NamedTuple):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    @property
-    def widths(self) -> np.ndarray:
+    def take(self, rows: np.ndarray) -> "CodedTable":
+        """Some of the rows."""
+        return self._replace(
+            numbers=self.numbers[rows], codes=self.codes[rows], multipliers=self.multipliers[rows]
+        )
+
+    def widths(self, weights: np.ndarray | None) -> np.ndarray:
         """The root mean square of each multiplier."""
-        squares = np.einsum("ij,ij->j", self.multipliers, self.multipliers, dtype=np.float64)
-        found = np.sqrt(squares / max(1, len(self))).astype(np.float32).astype(np.float64)
+        if not self.multipliers.shape[1]:
+            return np.ones(0)
+        squares = np.average(self.multipliers.astype(np.float64) ** 2, axis=0, weights=weights)
+        found = np.sqrt(squares).astype(np.float32).astype(np.float64)
         return np.where(found > 0, found, 1.0)
 
-    @property
-    def spreads(self) -> np.ndarray:
+    def spreads(self, weights: np.ndarray | None) -> np.ndarray:
         """Of every level's coefficient, factor by factor."""
-        widths = self.widths
+        widths = self.widths(weights)
         of_factors = [1.0 if at is None else widths[at] for at in self.multiplied_by]
         return LEVEL_SPREAD * np.repeat(of_factors, self.sizes)
 
@@ -116,10 +122,12 @@ def _by_level(levels: FactorColumn, values: jax.Array) -> jax.Array:
     return jax.ops.segment_sum(values, levels.codes, levels.size)
 
 
-def coded_rows(table: CodedTable, numbers: jax.Array, *, standardised: bool) -> CodedRows:
+def coded_rows(
+    table: CodedTable, numbers: jax.Array, weights: np.ndarray | None, *, standardised: bool
+) -> CodedRows:
     """The rows of a table whose numbers are ready."""
     unit = 1.0 / LEVEL_SPREAD if standardised else 1.0
-    multipliers = table.multipliers / table.widths if standardised else table.multipliers
+    multipliers = table.multipliers / table.widths(weights) if standardised else table.multipliers
     return CodedRows(
         numbers,
         jnp.asarray(table.codes, jnp.int32),

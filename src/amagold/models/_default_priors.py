@@ -20,8 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from amagold.models._row_terms import RowTerms
 from amagold.models._stored_table import StoredOutcome
 
+NOTHING = RowTerms()
 WIDE = 2.5
 LOG_NOISE_SCALE = 2.0
 
@@ -51,44 +53,48 @@ def of_numbers(outcomes: Location) -> Widths:
     return Widths(WIDE * outcomes.spread, outcomes.center, WIDE * outcomes.spread)
 
 
-def log_odds(share: float, num_examples: int) -> float:
+def log_odds(share: float, num_examples: float) -> float:
     """The logit of the share of ones, half an observation away from none and from all."""
     share = away_from_ends(share, num_examples)
     return math.log(share) - math.log1p(-share)
 
 
-def normal_quantile(share: float, num_examples: int) -> float:
+def normal_quantile(share: float, num_examples: float) -> float:
     """The probit of the share of ones, likewise."""
     return NormalDist().inv_cdf(away_from_ends(share, num_examples))
 
 
-def log_rate(mean: float, num_examples: int) -> float:
+def log_rate(mean: float, num_examples: float) -> float:
     """The log of the mean count, of half an event at least."""
     return math.log(max(mean, 0.5 / num_examples))
 
 
-def mean_and_deviation(outcomes: np.ndarray | StoredOutcome, has_intercept: bool) -> Location:
+def mean_and_deviation(
+    outcomes: np.ndarray | StoredOutcome, has_intercept: bool, rows: RowTerms = NOTHING
+) -> Location:
     """Mean and standard deviation; without an intercept, zero and the root mean square."""
     if isinstance(outcomes, StoredOutcome):
         center = outcomes.mean if has_intercept else 0.0
         spread = math.hypot(outcomes.deviation, outcomes.mean - center)
         return Location(center, _positive(spread, center))
-    center = float(outcomes.mean()) if has_intercept else 0.0
-    return Location(center, _positive(float(np.sqrt(np.mean((outcomes - center) ** 2))), center))
+    center = rows.mean(outcomes) if has_intercept else 0.0
+    return Location(center, _positive(math.sqrt(rows.mean((outcomes - center) ** 2)), center))
 
 
-def median_and_deviation(outcomes: np.ndarray | StoredOutcome, has_intercept: bool) -> Location:
+def median_and_deviation(
+    outcomes: np.ndarray | StoredOutcome, has_intercept: bool, rows: RowTerms = NOTHING
+) -> Location:
     """The same by medians, which outliers do not move; of data on disk by those of some rows."""
     if isinstance(outcomes, StoredOutcome):
         outcomes = outcomes.some()
-    center = float(np.median(outcomes)) if has_intercept else 0.0
-    spread = 1.4826 * float(np.median(np.abs(outcomes - center)))
+    center = rows.median(outcomes) if has_intercept else 0.0
+    spread = 1.4826 * rows.median(np.abs(outcomes - center))
     return Location(
-        center, spread if spread > 0 else mean_and_deviation(outcomes, has_intercept).spread
+        center, spread if spread > 0 else mean_and_deviation(outcomes, has_intercept, rows).spread
     )
 
 
-def away_from_ends(share: float, num_examples: int) -> float:
+def away_from_ends(share: float, num_examples: float) -> float:
     """By half an observation at least, so that its link is finite."""
     least = 0.5 / num_examples
     return min(max(share, least), 1.0 - least)

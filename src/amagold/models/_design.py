@@ -12,10 +12,12 @@ from amagold.core import checks
 from amagold.models._coded_rows import CodedRows, CodedTable
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models._priors import CoefficientPrior, NoisePrior
+from amagold.models._row_terms import RowTerms
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import InUnits, StoredOutcome, StoredPredictors
 from amagold.models._table import AWAY, FAR, NARROWEST, UNEQUAL, WIDEST, Sheet
 
+NOTHING = RowTerms()
 ASKED_FOR = "prior_scale sets others"
 
 
@@ -35,6 +37,7 @@ class NoisyDesign(NamedTuple):
     prior: CoefficientPrior | NoisePrior
     transform: UserScale | None
     noise_scale: float | None  # in the units that are sampled; None where it is a parameter
+    rows: RowTerms = NOTHING  # without an offset, which the response is counted from
 
 
 class Units(NamedTuple):
@@ -105,7 +108,8 @@ def noisy_design_of(
         stored = jnp.asarray(units.stored(response))
     transform = _transform(sheet, units, False) if is_standardised else None
     given = None if noise_scale is None else 1.0 if is_standardised else float(noise_scale)
-    return NoisyDesign(sheet.stored(is_standardised), stored, prior, transform, given)
+    rows = sheet.rows._replace(offset=None)
+    return NoisyDesign(sheet.stored(is_standardised), stored, prior, transform, given, rows)
 
 
 def _decide(

@@ -6,8 +6,9 @@ from amagold.data import Data
 from amagold.models._default_priors import mean_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
 from amagold.models._noise_shapes import Gaussian
-from amagold.models._outcomes import numbers
+from amagold.models._outcomes import numbers_beyond
 from amagold.models._residuals import from_design
+from amagold.models._row_terms import RowTerms
 from amagold.models._table import table_of
 from amagold.target import Posterior
 
@@ -19,6 +20,8 @@ def linear(
     intercept: bool = True,
     *,
     noise_scale: float | None = None,
+    weights: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -38,13 +41,15 @@ def linear(
         intercept.
       noise_scale: standard deviation of the noise; None when it is unknown: its log has the prior
         N(log sd(y), 2^2).
+      weights: as for `models.logistic`.
+      offset: added to x . theta, one number for each row.
       standardize: as for `models.logistic`, the outcomes included.
       outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
         columns are the predictors.
     """
-    sheet, observed = table_of(X, y, outcome, intercept)
-    response = numbers(observed, sheet.num_rows)
-    outcomes = mean_and_deviation(response, sheet.has_intercept)
+    sheet, observed = table_of(X, y, outcome, intercept, RowTerms(weights, offset))
+    response = numbers_beyond(observed, sheet)
+    outcomes = mean_and_deviation(response, sheet.has_intercept, sheet.rows)
     design = noisy_design_of(
         sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale
     )

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from amagold.data import Data
-from amagold.models._default_priors import log_odds, of_link
-from amagold.models._design import design_of
+from amagold.models._binomial import of_two_classes
+from amagold.models._default_priors import log_odds
 from amagold.models._log_sigmoid import log_sigmoid
-from amagold.models._outcomes import two_classes
-from amagold.models._regression import Predictor, family, regression
-from amagold.models._stored_table import examples_of
+from amagold.models._regression import Predictor, family
+from amagold.models._row_terms import RowTerms
 from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
@@ -23,6 +22,8 @@ class LogisticExample(NamedTuple):
 
     predictors: jax.Array
     sign: jax.Array
+    weight: jax.Array | None = None
+    offset: jax.Array | None = None
 
 
 def lower_curvature(z: jax.Array, example: LogisticExample) -> jax.Array:
@@ -71,6 +72,9 @@ def logistic(
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
+    weights: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    trials: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -80,12 +84,16 @@ def logistic(
 
     Args:
       X: predictors, one row per example.
-      y: outcomes, 0 or 1 (or -1 and 1, or booleans).
+      y: outcomes, 0 or 1 (or -1 and 1, or booleans); with `trials` how many of them succeeded.
       prior_scale: standard deviation of the prior on every coefficient, intercept included. None
         scales the priors by the data: a slope times its predictor's standard deviation is N(0, 1),
         the intercept at the predictors' means N(logit of the mean of y, 2.5^2).
       intercept: whether to put a column of ones first, so that the first coefficient is the
         intercept.
+      weights: how often each row counts in the log likelihood, one number above zero for each (zero
+        leaves the row out).
+      offset: added to x . theta, one number for each row.
+      trials: how often each row was tried, for a binomial outcome.
       standardize: whether to sample the coefficients of (x - mean) / sd. None does where columns
         lie far from zero or differ much in width. True also makes a given `prior_scale` speak of sd
         times each coefficient and of the intercept at the means. Draws and starts of
@@ -94,13 +102,6 @@ def logistic(
       outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
         columns are the predictors.
     """
-    sheet, observed = table_of(X, y, outcome, intercept)
-    signs, share = two_classes(observed, sheet.num_rows)
-    center = log_odds(share, sheet.num_rows)
-    design = design_of(sheet, of_link(center), prior_scale, standardize)
-    return regression(
-        Logistic(),
-        examples_of(LogisticExample, design.predictors, signs),
-        design.prior,
-        design.transform,
-    )
+    given = RowTerms(weights, offset, trials)
+    sheet, observed = table_of(X, y, outcome, intercept, given)
+    return of_two_classes(sheet, observed, "logistic", log_odds, prior_scale, standardize)

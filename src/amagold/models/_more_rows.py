@@ -10,11 +10,13 @@ from amagold.data import Data, InMemory, Joined, Viewed, checked_data
 from amagold.data._columns_on_disk import columns_on_disk
 from amagold.data._fields import RowView
 from amagold.models._design import Units
+from amagold.models._gaussian_sums import GaussianSums, SumsExample
 from amagold.models._outcomes import classes, counts, numbers, two_classes
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import RegressionView, stored_table
 from amagold.models._table import Sheet, checked_table
+from amagold.models._weighted import Weighted
 from amagold.target import Posterior
 
 
@@ -97,19 +99,30 @@ def _examples(target: Posterior, X: Any, y: Any) -> Any:
         scales = np.asarray(scale.scales, np.float64)
         centers = centers if scale.centers is None else np.asarray(scale.centers, np.float64)
     sheet = Sheet(values, (), prior.has_intercept, centers, scales, np.zeros(width), None)
-    predictors = sheet.stored(isinstance(scale, UserScale))
+    predictors: Any = sheet.stored(isinstance(scale, UserScale))
     example: Any = type(target.example)
-    return example(predictors, jnp.asarray(_outcomes(target, y, len(values))))
+    if isinstance(target.log_likelihood, GaussianSums):
+        residual = _outcomes(target, y, len(values)) - predictors @ target.log_likelihood.center
+        return SumsExample(predictors, residual, jnp.ones(len(values), jnp.float32))
+    if target.example.offset is not None or "trials" in example._fields:
+        raise ValueError(
+            "new_rows must be examples like the run's own where rows have an offset or trials; "
+            "give them with all fields"
+        )
+    weight = None if target.example.weight is None else jnp.ones(len(values), jnp.float32)
+    return example(predictors, jnp.asarray(_outcomes(target, y, len(values))), weight)
 
 
 def _outcomes(target: Posterior, y: Any, num_rows: int) -> Any:
     """As the model keeps them, by the field that it keeps them in; raises where they are none."""
-    likelihood: Any = target.log_likelihood
     field = type(target.example)._fields[1]
     if field == "sign":
         return two_classes(y, num_rows)[0]
     if field == "label":
-        return classes(y, num_rows, likelihood.outcome.num_classes)[0]
+        outcome: Any = target.log_likelihood
+        outcome = outcome.outcome
+        outcome = outcome.outcome if isinstance(outcome, Weighted) else outcome
+        return classes(y, num_rows, outcome.num_classes)[0]
     if field == "events":
         return counts(y, num_rows)[0]
     response = numbers(y, num_rows)

@@ -7,13 +7,16 @@ from jax.typing import ArrayLike
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
+from amagold.models._row_terms import RowTerms
 from amagold.models._stored_table import StoredOutcome, as_counts, as_labels, signs
+from amagold.models._table import Sheet
 
+NOTHING = RowTerms()
 MOST_CLASSES = 1_000  # that are believed of a column on disk, which is not searched for gaps
 
 
 def two_classes(
-    y: ArrayLike | StoredOutcome, num_rows: int
+    y: ArrayLike | StoredOutcome, num_rows: int, rows: RowTerms = NOTHING
 ) -> tuple[np.ndarray | StoredOutcome, float]:
     """-1 or 1 for each example, from 0 and 1, -1 and 1, or booleans; and the share of ones."""
     if isinstance(y, StoredOutcome):
@@ -38,7 +41,7 @@ def two_classes(
             "classes"
         )
     found = np.where(values > 0, np.float32(1.0), np.float32(-1.0))
-    return found, float(np.mean(found > 0))
+    return found, rows.mean(found > 0)
 
 
 def classes(
@@ -92,7 +95,9 @@ def _checked_number(num_classes: int, found: int) -> int:
     return int(num_classes)
 
 
-def counts(y: ArrayLike | StoredOutcome, num_rows: int) -> tuple[np.ndarray | StoredOutcome, float]:
+def counts(
+    y: ArrayLike | StoredOutcome, num_rows: int, rows: RowTerms = NOTHING
+) -> tuple[np.ndarray | StoredOutcome, float]:
     """How often something was seen, for each example; and the mean."""
     if isinstance(y, StoredOutcome):
         _check_whole(y, "counts, whole numbers from 0", "models.linear takes other numbers")
@@ -104,7 +109,20 @@ def counts(y: ArrayLike | StoredOutcome, num_rows: int) -> tuple[np.ndarray | St
             "other numbers"
         )
     events = values.astype(np.float32)
-    return events, float(events.mean(dtype=np.float64))
+    return events, rows.mean(events.astype(np.float64))
+
+
+def successes_of(y: ArrayLike, rows: RowTerms) -> tuple[np.ndarray, float]:
+    """How many of each example's trials succeeded; and the share of all."""
+    trials = rows.trials
+    values = _one_for_each(y, len(trials))
+    if not _is_whole(values) or values.min() < 0 or (values > trials).any():
+        raise ValueError(
+            f"y must hold whole numbers from 0 to the row's trials, got {_some(values)}; give how "
+            "many of them succeeded"
+        )
+    found = values.astype(np.float64)
+    return found.astype(np.float32), rows.mean(found / trials)
 
 
 def _check_whole(y: StoredOutcome, what: str, remedy: str) -> None:
@@ -125,6 +143,14 @@ def numbers(y: ArrayLike | StoredOutcome, num_rows: int) -> np.ndarray | StoredO
             f"y must hold finite numbers, got {_some(values)}; drop or impute those examples first"
         )
     return values.astype(np.float64)
+
+
+def numbers_beyond(y: ArrayLike | StoredOutcome, sheet: Sheet) -> np.ndarray | StoredOutcome:
+    """The same less the offset: y - offset = x . theta + noise."""
+    values = numbers(y, sheet.num_rows)
+    if sheet.rows.offset is None or isinstance(values, StoredOutcome):
+        return values
+    return values - sheet.rows.offset
 
 
 def _one_for_each(y: ArrayLike, num_rows: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from amagold.models._default_priors import log_rate, of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import counts
 from amagold.models._regression import Predictor, family, regression
+from amagold.models._row_terms import RowTerms, check_offset, with_exposure
 from amagold.models._stored_table import examples_of
 from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
@@ -23,6 +24,8 @@ class CountExample(NamedTuple):
 
     predictors: jax.Array
     events: jax.Array
+    weight: jax.Array | None = None
+    offset: jax.Array | None = None
 
 
 def rate(z: jax.Array, example: CountExample) -> jax.Array:
@@ -80,6 +83,9 @@ def poisson(
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
+    weights: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -93,17 +99,22 @@ def poisson(
         predictors' means N(log of the mean of y, 2.5^2).
       intercept: whether to put a column of ones first, so that the first coefficient is the
         intercept.
+      weights: as for `models.logistic`.
+      offset: added to x . theta, one number for each row.
+      exposure: over what each count was seen (time, area, persons): the offset is its logarithm.
       standardize: as for `models.logistic`.
       outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
         columns are the predictors.
     """
-    sheet, observed = table_of(X, y, outcome, intercept)
-    events, mean = counts(observed, sheet.num_rows)
-    center = log_rate(mean, sheet.num_rows)
+    given = RowTerms(weights, with_exposure(offset, exposure))
+    sheet, observed = table_of(X, y, outcome, intercept, given)
+    check_offset(sheet.rows)
+    events, mean = counts(observed, sheet.num_rows, sheet.rows)
+    center = log_rate(mean, sheet.num_observations) - sheet.rows.log_mean_exposure
     design = design_of(sheet, of_link(center), prior_scale, standardize)
     return regression(
         Poisson(),
-        examples_of(CountExample, design.predictors, events),
+        examples_of(CountExample, design.predictors, events, sheet.rows),
         design.prior,
         design.transform,
     )

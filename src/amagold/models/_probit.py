@@ -8,13 +8,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from amagold.data import Data
-from amagold.models._default_priors import normal_quantile, of_link
-from amagold.models._design import design_of
+from amagold.models._binomial import of_two_classes
+from amagold.models._default_priors import normal_quantile
 from amagold.models._logistic import LogisticExample
 from amagold.models._normal_tail import log_normal_cdf
-from amagold.models._outcomes import two_classes
-from amagold.models._regression import Predictor, family, regression
-from amagold.models._stored_table import examples_of
+from amagold.models._regression import Predictor, family
+from amagold.models._row_terms import RowTerms
 from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
 
@@ -49,6 +48,9 @@ def probit(
     prior_scale: float | None = None,
     intercept: bool = True,
     *,
+    weights: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    trials: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -58,13 +60,6 @@ def probit(
     Args: as for `models.logistic`, whose coefficients are about 1.6 times as large; the default
       prior of the intercept is about the probit of the mean of y.
     """
-    sheet, observed = table_of(X, y, outcome, intercept)
-    signs, share = two_classes(observed, sheet.num_rows)
-    center = normal_quantile(share, sheet.num_rows)
-    design = design_of(sheet, of_link(center), prior_scale, standardize)
-    return regression(
-        Probit(),
-        examples_of(LogisticExample, design.predictors, signs),
-        design.prior,
-        design.transform,
-    )
+    given = RowTerms(weights, offset, trials)
+    sheet, observed = table_of(X, y, outcome, intercept, given)
+    return of_two_classes(sheet, observed, "probit", normal_quantile, prior_scale, standardize)

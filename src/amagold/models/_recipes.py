@@ -12,6 +12,7 @@ from amagold.data import Data
 from amagold.models import _residuals as residuals
 from amagold.models._coded_rows import CodedRows
 from amagold.models._double_well import double_well, log_density as double_well_log_density
+from amagold.models._gaussian_sums import GaussianSums, SumsExample, regression_of_sums
 from amagold.models._noise_shapes import Gaussian, StudentT
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._regression import (
@@ -23,11 +24,16 @@ from amagold.models._regression import (
     regression,
 )
 from amagold.models._scale import UserScale
+from amagold.models._unknown_noise import UnknownNoise
+from amagold.models._weighted import Weighted
 from amagold.target import Density, Posterior, Target
 
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
 SHAPES = {"linear": Gaussian, "robust": StudentT}
-DATA, PRIOR, NOISE, TRANSFORM = "data.", "prior.", "noise.", "transform."  # whose array it is
+SUMS_MODEL = "linear, from sums"
+# whose array it is
+DATA, PRIOR, NOISE, TRANSFORM, SUMS = "data.", "prior.", "noise.", "transform.", "sums."
+KNOWN = (DATA, PRIOR, NOISE, TRANSFORM, SUMS)
 
 
 def recipe_of(target: Target) -> Recipe | None:
@@ -43,7 +49,11 @@ def recipe_of(target: Target) -> Recipe | None:
     columns = target.data._asdict()
     if any(isinstance(values, CodedRows) for values in columns.values()):
         return None
-    arrays = {f"{DATA}{name}": np.asarray(values) for name, values in columns.items()}
+    arrays = {
+        f"{DATA}{name}": np.asarray(values)
+        for name, values in columns.items()
+        if values is not None
+    }
     prior = target.log_prior
     if isinstance(prior, NoisePrior):
         arrays |= {
@@ -51,6 +61,8 @@ def recipe_of(target: Target) -> Recipe | None:
             for name in ("log_center", "log_scale")
         }
         prior = prior.coefficients
+    if isinstance(target.log_likelihood, GaussianSums):
+        arrays |= _arrays(SUMS, target.log_likelihood)
     return settings, arrays | _arrays(PRIOR, prior) | _arrays(TRANSFORM, target.transform)
 
 
@@ -59,12 +71,12 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     name = settings.get("model")
     if name == "double_well":
         return double_well()
-    if name not in FAMILIES and name not in SHAPES:
+    if name not in FAMILIES and name not in SHAPES and name != SUMS_MODEL:
         raise ValueError(
             f"the run's model must be one of this library's, got {name!r}; name your own with "
             "--target"
         )
-    strangers = [array for array in arrays if not array.startswith((DATA, PRIOR, NOISE, TRANSFORM))]
+    strangers = [array for array in arrays if not array.startswith(KNOWN)]
     if strangers or not isinstance(settings["prior"], str):
         raise ValueError(
             "its arrays or the words of its prior are not those of a model of this library"
@@ -80,6 +92,13 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         if of_transform
         else None
     )  # pyright: ignore
+    if name == SUMS_MODEL:
+        return regression_of_sums(
+            GaussianSums(**_of(SUMS, arrays)),
+            SumsExample(**_of(DATA, arrays)),
+            NoisePrior(prior, **_of(NOISE, arrays)),
+            transform,
+        )
     if name in SHAPES:
         noise = _of(NOISE, arrays)
         whole = NoisePrior(prior, **noise) if noise else prior
@@ -95,12 +114,18 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
 def _settings(target: Posterior) -> dict[str, Any] | None:
     """What describes a regression of this library, in numbers and texts."""
     likelihood, prior = target.log_likelihood, target.log_prior
+    if isinstance(likelihood, GaussianSums) and isinstance(prior, NoisePrior):
+        if not isinstance(target.transform, UserScale | None) or target.bounds is not None:
+            return None
+        return {"model": SUMS_MODEL, "prior": prior.coefficients.words}
     if not isinstance(likelihood, Likelihood):
         return None
     outcome, bounds = likelihood.outcome, likelihood.outcome.bounds(likelihood.predictor)
+    if isinstance(outcome, Weighted):
+        outcome = outcome.outcome
     if isinstance(outcome, residuals.Noise):
         settings = _of_shape(outcome.shape, outcome.noise_scale)
-    elif isinstance(outcome, residuals.UnknownNoise):
+    elif isinstance(outcome, UnknownNoise):
         settings = _of_shape(outcome.shape, None)
     else:
         settings = _of_outcome(outcome)

@@ -13,6 +13,7 @@ from amagold.data import Data
 from amagold.models._coded_rows import CodedRows
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
+from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
 from amagold.target._linear_bounds import SparsePredictor
 
@@ -72,7 +73,7 @@ def family(name: str, example: type[Any]) -> Callable[[AnyOutcome], AnyOutcome]:
 
 @dataclass(frozen=True)
 class Predictor:
-    """z = x . theta, one number for each column of the position. Equal settings make equal
+    """z = offset + x . theta, one number for each column of the position. Equal settings make equal
     predictors, so nothing compiles again.
     """
 
@@ -83,9 +84,9 @@ class Predictor:
         # only the last line touches the example, so that the rest is done once for all of them
         if self.is_contrast:
             position = position - jnp.mean(position, axis=-1, keepdims=True)
-        if isinstance(example.predictors, CodedRows):
-            return example.predictors.dot(position)
-        return jnp.dot(example.predictors, position)
+        x = example.predictors
+        z = x.dot(position) if isinstance(x, CodedRows) else jnp.dot(x, position)
+        return z if example.offset is None else z + example.offset
 
 
 class CodedPredictor(Predictor, SparsePredictor):
@@ -156,6 +157,8 @@ def regression(
     if isinstance(prior, NoisePrior):
         predictor = ScaledPredictor(predictor, LOG_SCALE)
         init = {"coefficients": init, LOG_SCALE: np.float32(0.0)}
+    if example_of(data).weight is not None:
+        outcome = Weighted(outcome)
     bounds = outcome.bounds(predictor)
     return Posterior(
         Likelihood(predictor, outcome), prior, data, init=init, bounds=bounds, transform=transform

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from amagold.models._design import NoisyDesign
-from amagold.models._noise_shapes import Shape
+from amagold.models._gaussian_sums import are_fewer, from_sums
+from amagold.models._noise_shapes import Gaussian, Shape
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._regression import Predictor, regression
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import examples_of
+from amagold.models._unknown_noise import UnknownNoise
 from amagold.target import LinearBounds, Posterior
 
 
@@ -21,6 +22,8 @@ class ResidualExample(NamedTuple):
 
     predictors: jax.Array
     response: jax.Array
+    weight: jax.Array | None = None
+    offset: jax.Array | None = None
 
 
 @dataclass(frozen=True)
@@ -70,29 +73,6 @@ class LowerCurvature:
         return self.noise.shape.weight((example.response - z) / scale) / scale**2
 
 
-@dataclass(frozen=True)
-class UnknownNoise:
-    """log p(y | z, log s) = shape((y - z) / s) - log s."""
-
-    shape: Shape
-
-    def __call__(self, z: jax.Array, example: ResidualExample) -> jax.Array:
-        return self.shape((example.response - z[0]) * jnp.exp(-z[1])) - z[1]
-
-    def bounds(self, predictor: Predictor) -> None:
-        return None
-
-    def mean(self, z: jax.Array) -> jax.Array:
-        return z[..., 0]
-
-    def draw(self, key: jax.Array, z: jax.Array) -> jax.Array:
-        return z[..., 0] + jnp.exp(z[..., 1]) * self.shape.draw(key, z.shape[:-1])
-
-    def log_density(self, y: jax.Array, z: jax.Array) -> jax.Array:
-        residual = (y - z[..., 0]) * jnp.exp(-z[..., 1])
-        return self.shape(residual) - z[..., 1] + self.shape.log_constant
-
-
 def noisy_regression(
     shape: Shape,
     data: Any,
@@ -111,5 +91,7 @@ def noisy_regression(
 
 def from_design(shape: Shape, design: NoisyDesign) -> Posterior:
     """The same from a table that is ready."""
-    data = examples_of(ResidualExample, design.predictors, design.response)
+    if isinstance(shape, Gaussian) and design.noise_scale is None and are_fewer(design):
+        return from_sums(design)
+    data = examples_of(ResidualExample, design.predictors, design.response, design.rows)
     return noisy_regression(shape, data, design.prior, design.transform, design.noise_scale)

@@ -7,8 +7,9 @@ from amagold.data import Data
 from amagold.models._default_priors import median_and_deviation, of_numbers
 from amagold.models._design import noisy_design_of
 from amagold.models._noise_shapes import StudentT
-from amagold.models._outcomes import numbers
+from amagold.models._outcomes import numbers_beyond
 from amagold.models._residuals import from_design
+from amagold.models._row_terms import RowTerms
 from amagold.models._table import table_of
 from amagold.target import Posterior
 
@@ -21,6 +22,8 @@ def robust(
     *,
     noise_scale: float | None = None,
     degrees_of_freedom: float = 4.0,
+    weights: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -40,14 +43,16 @@ def robust(
         intercept.
       noise_scale: what the noise is multiplied by; None when it is unknown.
       degrees_of_freedom: of the noise; fewer make outliers matter less.
+      weights: as for `models.logistic`.
+      offset: added to x . theta, one number for each row.
       standardize: as for `models.logistic`, the outcomes included.
       outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
         columns are the predictors.
     """
     checks.number("degrees_of_freedom", degrees_of_freedom, above=0.0, remedy="4 is usual")
-    sheet, observed = table_of(X, y, outcome, intercept)
-    response = numbers(observed, sheet.num_rows)
-    outcomes = median_and_deviation(response, sheet.has_intercept)
+    sheet, observed = table_of(X, y, outcome, intercept, RowTerms(weights, offset))
+    response = numbers_beyond(observed, sheet)
+    outcomes = median_and_deviation(response, sheet.has_intercept, sheet.rows)
     design = noisy_design_of(
         sheet, response, outcomes, of_numbers(outcomes), prior_scale, standardize, noise_scale
     )

@@ -13,6 +13,7 @@ from amagold.models._default_priors import of_link
 from amagold.models._design import design_of
 from amagold.models._outcomes import classes
 from amagold.models._regression import Predictor, family, regression
+from amagold.models._row_terms import RowTerms
 from amagold.models._stored_table import examples_of
 from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
@@ -23,6 +24,8 @@ class SoftmaxExample(NamedTuple):
 
     predictors: jax.Array
     label: jax.Array
+    weight: jax.Array | None = None
+    offset: jax.Array | None = None
 
 
 @family("softmax", SoftmaxExample)
@@ -68,6 +71,7 @@ def softmax(
     intercept: bool = True,
     *,
     num_classes: int | None = None,
+    weights: ArrayLike | None = None,
     standardize: bool | None = None,
     outcome: str | None = None,
 ) -> Posterior:
@@ -87,16 +91,17 @@ def softmax(
         the intercepts.
       num_classes: how many classes there are, where y does not hold them all; None takes them from
         y.
+      weights: as for `models.logistic`.
       standardize: as for `models.logistic`.
       outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X; its other
         columns are the predictors.
     """
-    sheet, observed = table_of(X, y, outcome, intercept)
+    sheet, observed = table_of(X, y, outcome, intercept, RowTerms(weights))
     labels, found = classes(observed, sheet.num_rows, num_classes)
     design = design_of(sheet, of_link(0.0), prior_scale, standardize, is_matrix=True)
     return regression(
         Softmax(found),
-        examples_of(SoftmaxExample, design.predictors, labels),
+        examples_of(SoftmaxExample, design.predictors, labels, sheet.rows),
         design.prior,
         design.transform,
         found,

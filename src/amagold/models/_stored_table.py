@@ -14,7 +14,9 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data, Viewed
 from amagold.data._columns_on_disk import ColumnOnDisk, columns_on_disk
+from amagold.models._row_terms import RowTerms
 
+NOTHING = RowTerms()
 SOME = 2**16  # outcomes, whose median is near that of all
 
 
@@ -186,10 +188,10 @@ def stored_predictors(
     )
 
 
-def examples_of(example: type, predictors: Any, outcomes: Any) -> Any:
+def examples_of(example: type, predictors: Any, outcomes: Any, rows: RowTerms = NOTHING) -> Any:
     """A regression's data: arrays in memory, or a table on disk seen row by row."""
     if not isinstance(predictors, StoredPredictors):
-        return example(predictors, jnp.asarray(outcomes))
+        return example(predictors, jnp.asarray(outcomes), **rows.stored())
     assert isinstance(outcomes, StoredOutcome)
     assert outcomes.convert is not None
     view = RegressionView(

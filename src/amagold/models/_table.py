@@ -11,6 +11,7 @@ from amagold.core.arrays import as_numbers, blocks, count_non_finite
 from amagold.core.devices import use_all_cores
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows, CodedTable, coded_rows
+from amagold.models._row_terms import RowTerms, checked_rows
 from amagold.models._stored_table import (
     StoredColumns,
     StoredPredictors,
@@ -18,6 +19,7 @@ from amagold.models._stored_table import (
     stored_table,
 )
 
+NOTHING = RowTerms()
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
 FAR = 4096.0
@@ -40,10 +42,16 @@ class Sheet(NamedTuple):
     # of the means from zero, in standard deviations; zero for a column that never changes
     distances: np.ndarray
     idle: int | None  # the first column that says nothing beside the intercept
+    rows: RowTerms = NOTHING
 
     @property
     def num_rows(self) -> int:
         return len(self.values)
+
+    @property
+    def num_observations(self) -> float:
+        """How many the rows stand for."""
+        return self.rows.total(self.num_rows)
 
     @property
     def is_far(self) -> bool:
@@ -73,7 +81,7 @@ class Sheet(NamedTuple):
             )
         if isinstance(self.values, CodedTable):
             numbers = self._as_array(self.values.numbers, standardised)
-            return coded_rows(self.values, numbers, standardised=standardised)
+            return coded_rows(self.values, numbers, self.rows.counts, standardised=standardised)
         return self._as_array(self.values, standardised)
 
     def _as_array(self, values: np.ndarray, standardised: bool) -> jax.Array:
@@ -88,12 +96,24 @@ class Sheet(NamedTuple):
         return jax.device_put(stored)
 
 
-def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Sheet, Any]:
-    """The predictors, and the outcomes: arrays, or a table on disk and the column `outcome`."""
+def table_of(
+    X: Any, y: Any, outcome: str | None, intercept: bool, given: RowTerms = NOTHING
+) -> tuple[Sheet, Any]:
+    """The predictors, and the outcomes: arrays, or a table on disk and the column `outcome`. Rows
+    of no weight are left out.
+    """
     use_all_cores()  # before the first array is made
     if isinstance(X, CodedTable):
-        return _coded_sheet(X, intercept), y
+        rows, counts = checked_rows(given, len(X))
+        if counts is not None:
+            X, y = X.take(counts), np.asarray(y)[counts]
+        return _coded_sheet(X, intercept, rows), y
     if isinstance(X, Data):
+        if not given.is_empty:
+            raise ValueError(
+                "weights, offset and trials must not be given with data on disk; read the table "
+                "into arrays, or build an amagold.Posterior"
+            )
         if y is not None:
             raise ValueError(
                 "y must not be given with data on disk; name their column with outcome=..."
@@ -108,14 +128,23 @@ def table_of(X: Any, y: Any, outcome: str | None, intercept: bool) -> tuple[Shee
         )
     if y is None:
         raise ValueError("y must be given: an outcome for each row of X")
-    return sheet_of(X, intercept), y
+    if given.is_empty:
+        return sheet_of(X, intercept), y
+    names = _names_of(X)
+    values = checked_table(X, names)
+    rows, counts = checked_rows(given, len(values))
+    if counts is not None:
+        values, y = values[counts], np.asarray(as_numbers("y", y))[counts]
+    return _measured(values, names, intercept, rows), y
 
 
-def _coded_sheet(table: CodedTable, intercept: bool) -> Sheet:
+def _coded_sheet(table: CodedTable, intercept: bool, rows: RowTerms) -> Sheet:
     """Levels lie about zero, and all are as wide."""
     num_levels = sum(table.sizes)
     has_numbers = table.numbers.shape[1] > 0 or intercept
-    of_numbers = sheet_of(table.numbers, intercept) if has_numbers else None
+    of_numbers = (
+        _measured(checked_table(table.numbers), (), intercept, rows) if has_numbers else None
+    )
     nothing = np.zeros(0)
     centers, scales, distances = (
         (of_numbers.centers, of_numbers.scales, of_numbers.distances)
@@ -128,17 +157,29 @@ def _coded_sheet(table: CodedTable, intercept: bool) -> Sheet:
         tuple(f"term {name!r}" for name in table.names),
         bool(intercept),
         np.concatenate([centers, levels]),
-        np.concatenate([scales, table.spreads]),
+        np.concatenate([scales, table.spreads(rows.counts)]),
         np.concatenate([distances, levels]),
         None if of_numbers is None else of_numbers.idle,
+        rows,
     )
 
 
 def sheet_of(X: Any, intercept: bool) -> Sheet:
-    """The table checked and measured, a block of rows at a time."""
-    names = tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
-    values = checked_table(X, names)
-    num_rows, width = values.shape
+    """The table checked and measured."""
+    names = _names_of(X)
+    return _measured(checked_table(X, names), names, intercept, NOTHING)
+
+
+def _names_of(X: Any) -> tuple[str, ...]:
+    return tuple(f"column {str(name)!r}" for name in X.columns) if hasattr(X, "columns") else ()
+
+
+def _measured(
+    values: np.ndarray, names: tuple[str, ...], intercept: bool, terms: RowTerms
+) -> Sheet:
+    """A block of rows at a time."""
+    width, weights = values.shape[1], terms.counts
+    num_rows = terms.total(len(values))
     names = names or tuple(f"column {place} (the first is 0)" for place in range(width))
     first = values[0].astype(np.float64) if width else np.zeros(0)
     total, squares, varies = np.zeros(width), np.zeros(width), np.zeros(width, bool)
@@ -148,12 +189,16 @@ def sheet_of(X: Any, intercept: bool) -> Sheet:
         for rows in blocks(values):
             # from the first row, so that a column far from zero keeps its differences
             away = values[rows] - first
-            total += away.sum(axis=0)
-            squares += np.einsum("ij,ij->j", away, away)
+            if weights is None:
+                total += away.sum(axis=0)
+                squares += np.einsum("ij,ij->j", away, away)
+            else:
+                total += weights[rows] @ away
+                squares += np.einsum("i,ij,ij->j", weights[rows], away, away)
             varies |= (away != 0).any(axis=0)
         means = first + total / num_rows
         variances = np.maximum(squares / num_rows - (total / num_rows) ** 2, 0.0)
-    return _sheet(values, names, intercept, means, variances, varies)
+    return _sheet(values, names, intercept, means, variances, varies)._replace(rows=terms)
 
 
 def _sheet(

@@ -82,10 +82,11 @@ class Posterior:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about choices that were made for the user, such as priors; said with
-        the plan.
+        """Sentences about choices that were made for the user, such as priors or rows that were
+        merged; said with the plan.
         """
-        return getattr(self.log_prior, "sentences", tuple)()
+        said_by = (self.log_prior, self.log_likelihood)
+        return tuple(note for part in said_by for note in getattr(part, "sentences", tuple)())
 
     @property
     def smooth_log_prior(self) -> Callable[[trees.PyTree], jax.Array]:
