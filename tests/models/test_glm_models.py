@@ -442,7 +442,7 @@ def test_odd_but_right_tables():
     )
     np.testing.assert_array_equal(constant.data.predictors[:, 0], 1.0)
     table = X.copy()
-    target = models.linear(table, NUMBERS, intercept=False)
+    target = models.robust(table, NUMBERS, intercept=False)
     table[:] = 0.0
     np.testing.assert_array_equal(target.data.predictors, X)  # the model keeps a copy of its own
     assert Logistic() == Logistic()
