@@ -102,7 +102,8 @@ def test_priors_are_said():
     notes = target({"x": priors.laplace(0.1, 0.02), "sigma": "normal(0, 5)"}).notes
     assert "scaled by the data" in notes[0]
     assert "x ~ laplace(0.1, 0.02), sigma ~ the positive half of normal(0, 5)" in notes[1]
-    assert len(target({**GIVEN, "age": "normal(0, 1)"}).notes) == 1
+    notes = target({**GIVEN, "age": "normal(0, 1)"}).notes
+    assert sum(note.startswith("Priors") for note in notes) == 1
 
 
 def test_texts_are_priors():
