@@ -15,6 +15,7 @@ from . import (
 from .acceptance import predicted_acceptance as predicted_acceptance
 from .adaptation import SgdBurnIn as SgdBurnIn, Warmup as Warmup
 from .core.devices import use_all_cores as use_all_cores
+from .core.program_cache import keep_programs as keep_programs
 from .core.randomness import normal_like as normal_like
 from .diagnose import (
     ConvergenceBound as ConvergenceBound,

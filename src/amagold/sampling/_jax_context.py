@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 
 import jax
 
+from amagold.core.program_cache import kept_programs
+
 
 @contextmanager
 def usual_jax() -> Iterator[None]:
@@ -12,9 +14,11 @@ def usual_jax() -> Iterator[None]:
     usual.
 
     Guards that help while own code is debugged (strict types, transfers refused, no compilation,
-    a search for leaked tracers) would fail in this library's code, or take hours.
+    a search for leaked tracers) would fail in this library's code, or take hours. Compiled
+    programs are found again by other processes.
     """
     with ExitStack() as settings:
+        settings.enter_context(kept_programs())
         settings.enter_context(jax.numpy_dtype_promotion("standard"))
         settings.enter_context(jax.transfer_guard("allow"))
         settings.enter_context(jax.disable_jit(False))
