@@ -203,6 +203,8 @@ def _scan_some(
             lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), inputs
         )
 
+    # traced once for its form and for the loop; inlined, so that the program stays the same
+    step = jax.jit(step, inline=True)
     form = jax.eval_shape(lambda: step(carry, at(0))[1])
     outputs = jax.tree.map(lambda leaf: jnp.zeros((length, *leaf.shape), leaf.dtype), form)
 
