@@ -55,4 +55,9 @@ from .sampling import (
 )
 from .store import StoreFailedError as StoreFailedError, StoreInUseError as StoreInUseError
 from .tables import compare as compare, fit as fit
-from .target import Density as Density, LinearBounds as LinearBounds, Posterior as Posterior
+from .target import (
+    Density as Density,
+    LinearBounds as LinearBounds,
+    Posterior as Posterior,
+    transforms as transforms,
+)

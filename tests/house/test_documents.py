@@ -42,10 +42,18 @@ def test_examples_run(name, number, capsys, tmp_path, monkeypatch):
         assert capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(python_blocks("docs/sampling.md"))))
+def test_examples_of_the_page_on_sampling_run(number, capsys):
+    exec(compile(python_blocks("docs/sampling.md")[number], "docs/sampling.md", "exec"), {})
+    assert "gap" in capsys.readouterr().out
+
+
 def test_examples_are_found_and_shortened():
     readme = python_blocks("README.md")
     assert len(readme) >= 4
     assert len(python_blocks("CONTRIBUTING.md")) >= 3
+    assert len(python_blocks("docs/sampling.md")) == 1
     for long in SHORTER:
         assert long in "".join(readme), f"{long!r} must be shortened"
 

@@ -13,7 +13,7 @@ from amagold import models
 from amagold.sampling._prepare import prepare
 from amagold.sampling._settings import Settings
 from amagold.sampling._stored_recipe import load_recipe
-from amagold.target._transform import reported
+from amagold.target._reported import reported
 
 GENERATOR = np.random.default_rng(5)
 NUM_ROWS = 300

@@ -15,7 +15,7 @@ from amagold.gradients import Minibatch
 from amagold.runner import run_chunks, start_chains
 from amagold.samplers import Sampler
 from amagold.target import Density, Posterior, Target
-from amagold.target._transform import sampled
+from amagold.target._reported import sampled
 
 # how often a settled reference may be called unsettled: the price is another, longer run
 UNSETTLED_RATE = 1e-2

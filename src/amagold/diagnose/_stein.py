@@ -11,7 +11,7 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.gradients._full_gradient import energy_gradient
 from amagold.target import Target
-from amagold.target._transform import sampled
+from amagold.target._reported import sampled
 
 ROWS_AT_ONCE = 256  # rows of the kernel matrix that exist at one time
 EXAMPLES_AT_ONCE = 2**22  # draws x examples whose gradients are computed together

@@ -11,7 +11,7 @@ from amagold.core import trees
 from amagold.runner._block import Kept
 from amagold.samplers import Sampler
 from amagold.store._names import Variable, describe, name_leaves
-from amagold.target._transform import reported, reported_form
+from amagold.target._reported import reported, reported_form
 
 # a column of one value is given as that value, not as an array
 CONSTANT = {"step_size", "n_steps", "num_gradient_examples", "num_energy_examples"}
@@ -98,7 +98,7 @@ def columns_of(
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy
     return {
-        "posterior": _by_chain(name_leaves(reported(sampler.target, kept.position))),
+        "posterior": _by_chain(name_leaves(reported(sampler.target, kept.position, 2))),
         "sample_stats": _by_chain(stats),
     }
 
@@ -115,7 +115,7 @@ def warmup_columns_of(trace: Trace, sampler: Sampler) -> dict[str, dict[str, Any
     if number(sampler, "step_size") is not None:
         stats["step_size"] = np.broadcast_to(trace.step_size[:, None], shape)
     columns = {"warmup_sample_stats": _by_chain(stats)}
-    leaves = name_leaves(reported(sampler.target, trace.position))
+    leaves = name_leaves(reported(sampler.target, trace.position, 2))
     return columns | {"warmup_posterior": _by_chain(leaves)} if leaves else columns
 
 

@@ -29,12 +29,14 @@ def _with_labels(
     for variable, axes in dims.items():
         if variable not in group.data_vars or not _is_texts(axes):
             continue
-        own = group[variable].dims[2:]
-        if len(own) != len(axes) or len(set(axes)) < len(axes) or set(axes) & set(group.dims):
+        own, shape = group[variable].dims[2:], group[variable].shape[2:]
+        lengths = dict(zip(axes, shape, strict=False))
+        if len(own) != len(axes) or len(lengths) < len(axes) or not _has_room(group, lengths):
             continue
-        lengths = dict(zip(axes, group[variable].shape[2:], strict=True))
+        renamed = group[variable].drop_vars([axis for axis in own if axis in group.coords])
+        renamed = renamed.rename(dict(zip(own, axes, strict=True)))
+        group = group.assign({variable: renamed})
         group = group.drop_vars([axis for axis in own if axis in group.coords])
-        group = group.rename_dims(dict(zip(own, axes, strict=True)))
         group = group.assign_coords(
             {
                 axis: names[axis]
@@ -43,6 +45,14 @@ def _with_labels(
             }
         )
     return group
+
+
+def _has_room(group: "xarray.Dataset", lengths: dict[str, int]) -> bool:
+    """Whether the axes are new, or those of other variables and as long."""
+    taken = {"chain", "draw", *map(str, group.data_vars)}
+    return not taken & set(lengths) and all(
+        group.sizes.get(axis, length) == length for axis, length in lengths.items()
+    )
 
 
 def _is_texts(values: Any) -> bool:

@@ -20,7 +20,7 @@ from amagold.sampling._advice import advice_on_plan
 from amagold.sampling._given_sampler import Given
 from amagold.sampling._settings import Settings
 from amagold.target import Density, Posterior, Target
-from amagold.target._transform import sampled
+from amagold.target._reported import sampled
 
 
 class Keys(NamedTuple):
@@ -104,7 +104,7 @@ def prepare(
 
 def plan_again(target: Target, settings: Settings, positions: trees.PyTree) -> Prepared:
     """A plan for chains that are somewhere already."""
-    anchor = jax.tree.map(lambda leaf: leaf[0], positions)
+    anchor = trees.as_position(jax.tree.map(lambda leaf: leaf[0], positions))
     target.check(anchor)
     return _planned(target, settings, anchor, positions, make_keys(settings.seed))
 

@@ -37,7 +37,7 @@ from amagold.store._checkpoint import Checkpoint, CheckpointFolder
 from amagold.store._lock import Lock
 from amagold.store._zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
-from amagold.target._transform import sampled
+from amagold.target._reported import sampled
 
 OTHER_DATA, OTHER_TARGET = "the data fingerprint changed", "another target"
 MIXES = (

@@ -49,7 +49,7 @@ from amagold.store._names import describe
 from amagold.store._structure import describe_structure
 from amagold.store._zarr_store import PRIVATE, StoreFailedError, ZarrStore
 from amagold.target._axis_names import check_labels
-from amagold.target._transform import reported_form
+from amagold.target._reported import reported_form
 
 
 def sample(

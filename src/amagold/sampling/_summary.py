@@ -66,11 +66,13 @@ def _of_variable(variable: Any, stride: int, options: dict[str, Any]) -> Any:
     thinned = variable.isel(draw=slice(None, None, stride))
     axes = variable.dims[2:]
     num_draws = thinned.sizes["chain"] * thinned.sizes["draw"]
+    # longer than the name of any axis, which a variable of more axes must not have
+    own = " ".join(("values", *map(str, axes)))
     found: Any = None
     for block in _blocks(variable.shape[2:], max(1, MOST_VALUES // num_draws)):
         place = dict(zip(axes, block, strict=True))
-        table: Any = arviz_stats().summary(_merged({"part": thinned.isel(place)}), **options, **RAW)
-        part = table["part"].transpose("summary", *axes)
+        table: Any = arviz_stats().summary(_merged({own: thinned.isel(place)}), **options, **RAW)
+        part = table[own].transpose("summary", *axes)
         if found is None:
             empty = np.zeros((part.sizes["summary"], *variable.shape[2:]))
             one = variable.isel(chain=0, draw=0, drop=True)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
+from amagold.target._constrained import OfConstrained
 from amagold.target._user_function import UserFunction
 
 MOST_WORDS = 200  # of a position's description in a sentence
@@ -41,6 +42,11 @@ def traced(name: str, function: Callable[..., Any], **arguments: Any) -> Any:
     """The form of what the user's function returns; its own errors come with a sentence. Nothing is
     computed.
     """
+    if isinstance(function, OfConstrained):
+        # the user's own function, of what it is given
+        position, *others = arguments.items()
+        seen = jax.eval_shape(function.constrained, position[1])
+        return traced(name, function.function, **{position[0]: seen}, **dict(others))
     if isinstance(function, UserFunction):
         function.check(name)
     try:

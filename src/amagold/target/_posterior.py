@@ -11,15 +11,16 @@ from amagold.core import trees
 from amagold.core.devices import use_all_cores
 from amagold.data import Data, InMemory, checked_data
 from amagold.target._axis_names import Labels, labels_of
+from amagold.target._constrained import constrain
 from amagold.target._function_checks import position_is_usable, returns_one_number
 from amagold.target._linear_bounds import LinearBounds
-from amagold.target._transform import Transform, check_transform
+from amagold.target._reported import Transform, check_transform
 from amagold.target._user_function import as_function
 
 
 @trees.record(
     static=("bounds", "names", "dims"),
-    functions=("log_likelihood", "log_prior", "domain", "transform"),
+    functions=("log_likelihood", "log_prior", "domain", "transform", "derived"),
 )
 class Posterior:
     """pi(theta) proportional to exp(log_prior(theta) + sum_i log_likelihood(theta, example_i)) on
@@ -35,11 +36,18 @@ class Posterior:
       init: a position, near which `amagold.sample` starts when it is not told where.
       bounds: how far the likelihood of one example can stray from its Taylor polynomial
         (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown.
-      transform: maps a position to what `amagold.sample` reports and takes for its starts, and back
-        with `transform.inverse`; None reports positions as they are.
+      transform: for each constrained parameter its kind, by its name in the position
+        (`{"sigma": amagold.transforms.positive()}`), or the kind of a position that is one array.
+        All functions and `init` are then in constrained parameters, and so are reported draws and
+        starts; free numbers are sampled, with the log Jacobian added to the prior. Or an object
+        that maps a position to what `amagold.sample` reports and takes for its starts, and back
+        with `transform.inverse`; the functions are then of positions before it. None reports
+        positions as they are.
       names: labels of parameters: a list for a position that is one vector, or for each axis that
         `dims` mentions a list of the places along it.
       dims: for each reported variable a list of what its axes are called.
+      derived: reported position -> a dict of further quantities by name, which are computed for
+        each kept draw and reported with it.
 
     JAX traces each function once and keeps what it saw, so a function must depend on its arguments
     alone. Define it once: a new one, a lambda within a loop above all, is compiled anew, and JAX
@@ -53,9 +61,10 @@ class Posterior:
     domain: Callable[[trees.PyTree], jax.Array] | None = None
     init: trees.PyTree = None
     bounds: LinearBounds | None = None
-    transform: Transform | None = None
+    transform: Transform | Any = None
     names: Any = None
     dims: Any = None
+    derived: Callable[[trees.PyTree], dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         use_all_cores()  # before the first array is made, because JAX fixes its devices then
@@ -64,9 +73,8 @@ class Posterior:
                 raise ValueError(
                     f"{name} must be a function, got {type(getattr(self, name)).__name__}"
                 )
-        for name in ("log_likelihood", "log_prior", "domain"):
+        for name in ("log_likelihood", "log_prior", "domain", "derived"):
             object.__setattr__(self, name, as_function(name, getattr(self, name)))
-        check_transform(self.transform)
         if not isinstance(self.names, Labels):
             # both are kept as one, which is checked against draws when there are some
             object.__setattr__(self, "names", labels_of(self.names, self.dims))
@@ -74,6 +82,8 @@ class Posterior:
         if not isinstance(self.data, Data):
             object.__setattr__(self, "data", checked_data(self.data))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
+        constrain(self, "log_prior", "log_likelihood")
+        check_transform(self.transform)
 
     @property
     def labels(self) -> Labels | None:

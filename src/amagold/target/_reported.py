@@ -1,5 +1,5 @@
-"""From the position that is sampled to what is reported: other units, and later other
-parameters.
+"""From the position that is sampled to what is reported: other units, constrained parameters and
+quantities that follow from them.
 """
 
 from typing import Any, Protocol
@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.target._derived import derived_form, named, with_derived
 
 
 class Transform(Protocol):
@@ -38,18 +39,37 @@ def check_transform(transform: Any) -> None:
         )
 
 
-def reported(target: Any, positions: trees.PyTree) -> trees.PyTree:
-    """What the user sees of sampled positions, which may have leading axes."""
-    if target.transform is None or not jax.tree.leaves(positions):
+def reported(target: Any, positions: trees.PyTree, num_axes: int) -> trees.PyTree:
+    """What the user sees of sampled positions, which have so many leading axes: parameters, and
+    what is derived from them.
+    """
+    if not jax.tree.leaves(positions):
         return positions
-    return jax.tree.map(np.asarray, target.transform(jax.tree.map(np.asarray, positions)))
+    shown = _parameters(target, positions)
+    if target.derived is None:
+        return shown
+    return with_derived(target.derived, jax.tree.map(np.asarray, shown), num_axes)
 
 
 def reported_form(target: Any, position: trees.PyTree) -> trees.PyTree:
     """The same for one position of which only shapes and types are known."""
+    shown = _parameters_form(target, position)
+    if target.derived is None:
+        return shown
+    return {**named(shown), **derived_form(target.derived, shown)}
+
+
+def _parameters(target: Any, positions: trees.PyTree) -> trees.PyTree:
+    if target.transform is None:
+        return positions
+    return jax.tree.map(np.asarray, target.transform(jax.tree.map(np.asarray, positions)))
+
+
+def _parameters_form(target: Any, position: trees.PyTree) -> trees.PyTree:
     if target.transform is None:
         return position
-    return reported(target, jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), position))
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), position)
+    return _parameters(target, zeros)
 
 
 def sampled(target: Any, given: trees.PyTree, name: str) -> trees.PyTree:
@@ -58,8 +78,12 @@ def sampled(target: Any, given: trees.PyTree, name: str) -> trees.PyTree:
     """
     if target.transform is None or given is None:
         return given
+    if isinstance(given, dict) and target.derived is not None and target.init is not None:
+        # reported draws have what follows from the parameters beside them
+        extra = derived_form(target.derived, _parameters_form(target, target.init))
+        given = {name: part for name, part in given.items() if name not in extra}
     if target.init is not None:
-        wanted = reported_form(target, target.init)
+        wanted = _parameters_form(target, target.init)
         form = lambda tree: jax.tree.map(lambda leaf: "array", tree)  # noqa: E731
         shapes = [
             (np.shape(leaf)[np.ndim(leaf) - np.ndim(like) :], np.shape(like))
