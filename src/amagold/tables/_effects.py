@@ -1,11 +1,164 @@
-"""Average marginal effects, and contrasts."""
+"""What a change of one column does to the outcome, averaged over rows."""
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core.optional_packages import required
+from amagold.core.progress import show_steps
+from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws, with_scale
+from amagold.tables._new_rows import kind_of, levels_of, new_rows
+from amagold.tables._observed_rows import observed_rows
+from amagold.tables._predict import check_interval
+from amagold.tables._table_model import TableModel, needs_model
+
+if TYPE_CHECKING:
+    import pandas
+
+STEP = 1e-6  # of a column's spread, by which it is moved for its derivative
+MOST_ROWS = 2**13  # that are coded together
+MOST_NUMBERS = 10**9  # of rows, levels and draws of one factor
 
 
-def effects(*arguments: Any) -> Any:
-    raise NotImplementedError
+class Averaging(NamedTuple):
+    """Rows to average over, and draws to do it with."""
+
+    model: TableModel
+    rows: Any  # pandas' frame
+    draws: CoefficientDraws
+
+    def z(self, rows: Any) -> np.ndarray:
+        """z in float64, of rows in which something was changed; axes (rows, draws)."""
+        nw = required("narwhals", "tables")
+        coded = self.model.terms.coded(nw.from_native(rows))
+        return self.draws.exact_z(coded)
+
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """E[y | z]."""
+        return np.asarray(self.model.law.mean(self._whole(z)), np.float64)
+
+    def slope(self, z: np.ndarray) -> np.ndarray:
+        """dE[y | z] / dz."""
+
+        def total(at: jax.Array) -> jax.Array:
+            return jnp.sum(self.model.law.mean(with_scale(at, self.draws.log_scale)))
+
+        return np.asarray(jax.grad(total)(jnp.asarray(z, jnp.float32)), np.float64)
+
+    def _whole(self, z: np.ndarray) -> jax.Array:
+        return with_scale(jnp.asarray(z, jnp.float32), self.draws.log_scale)
 
 
-def contrast(*arguments: Any) -> Any:
-    raise NotImplementedError
+def effects(
+    run: Any, interval: float, table: Any, num_rows: int, num_draws: int, seed: int
+) -> "pandas.DataFrame":
+    """As `Run.effects` says."""
+    pandas = required("pandas", "tables")
+    model = needs_model(run, "effects")
+    check_interval(interval)
+    over = _averaging(run, model, table, num_rows, num_draws, seed)
+    levels = levels_of(model.terms.spec)
+    found: list[dict[str, Any]] = []
+    with show_steps("averaging effects") as report:
+        for number, name in enumerate(model.terms.columns):
+            if kind_of(model.example[name]) == "booleans":
+                levels.setdefault(name, [False, True])
+            if name in levels:
+                per_level = _differences(over, name, levels[name])
+            else:
+                per_level = [(None, _derivative(over, name))]
+            found += [
+                {"term": name, "level": level, **_told(values, interval)}
+                for level, values in per_level
+            ]
+            report(number + 1, len(model.terms.columns))
+    names = ["term", "level", "mean", "sd", "lower", "upper"]
+    return pandas.DataFrame(found, columns=names)
+
+
+def contrast(
+    run: Any,
+    change: tuple[str, Any, Any],
+    interval: float,
+    table: Any,
+    num_rows: int,
+    num_draws: int,
+    seed: int,
+) -> "pandas.DataFrame":
+    """As `Run.contrast` says."""
+    pandas = required("pandas", "tables")
+    model = needs_model(run, "contrast")
+    check_interval(interval)
+    name, first, second = change
+    if name not in model.terms.columns:
+        known = ", ".join(map(repr, model.terms.columns[:20]))
+        raise ValueError(f"term must be a column that the formula reads, {known}, got {name!r}")
+    over = _averaging(run, model, table, num_rows, num_draws, seed)
+    ends = []
+    for value in (first, second):
+        changed = over.rows.assign(**{name: value})
+        new_rows(model, changed.iloc[:1])  # a sentence for a value that cannot be
+        ends.append(over.z(changed))
+    of_link = (ends[1] - ends[0]).mean(axis=0)
+    of_outcome = (over.mean(ends[1]) - over.mean(ends[0])).mean(axis=0)
+    told = {"link": of_link, "outcome": of_outcome}
+    return pandas.DataFrame(
+        [{"scale": scale, **_told(values, interval)} for scale, values in told.items()]
+    )
+
+
+def _averaging(
+    run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
+) -> Averaging:
+    rows = observed_rows(model, table).some(num_rows, seed).frame.select(*model.terms.columns)
+    frame = rows.to_pandas().reset_index(drop=True)
+    return Averaging(model, frame, coefficient_draws(run, model, num_draws))
+
+
+def _derivative(over: Averaging, name: str) -> np.ndarray:
+    """The average of dE[y | x] / dx = mean'(z) dz/dx for each draw, dz/dx by a small step."""
+    values = over.rows[name].to_numpy().astype(np.float64)
+    spread = values.std() or max(1.0, abs(float(values[0])))
+    # inwards at the upper end, beyond which splines are not defined
+    step = np.where(values + STEP * spread <= values.max(), STEP * spread, -STEP * spread)
+    here = over.z(over.rows.assign(**{name: values}))
+    there = over.z(over.rows.assign(**{name: values + step}))
+    moved = (values + step) - values  # as far as float64 moved it
+    return (over.slope(here) * (there - here) / moved[:, None]).mean(axis=0)
+
+
+def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
+    """For each level the average difference of E[y | x] from the first one."""
+    num_draws = len(over.draws.coefficients)
+    most = max(20, MOST_NUMBERS // (max(1, len(levels)) * num_draws))
+    rows = over.rows.iloc[:: max(1, -(-len(over.rows) // most))]
+    averages = list(_averages(over, rows, name, levels))
+    return [
+        (str(level), average - averages[0])
+        for level, average in zip(levels[1:], averages[1:], strict=True)
+    ]
+
+
+def _averages(over: Averaging, rows: Any, name: str, levels: Sequence[Any]) -> Iterator[np.ndarray]:
+    """The average of E[y | x] with all rows at one level, some levels at a time."""
+    pandas = required("pandas", "tables")
+    at_once = max(1, MOST_ROWS // len(rows))
+    for start in range(0, len(levels), at_once):
+        some = levels[start : start + at_once]
+        every = pandas.concat([rows.assign(**{name: level}) for level in some], ignore_index=True)
+        mean = over.mean(over.z(every))
+        yield from mean.reshape(len(some), len(rows), -1).mean(axis=1)
+
+
+def _told(draws: np.ndarray, interval: float) -> dict[str, float]:
+    shares = [0.5 * (1.0 - interval), 0.5 * (1.0 + interval)]
+    lower, upper = np.quantile(draws, shares)
+    return {
+        "mean": float(draws.mean()),
+        "sd": float(draws.std()),
+        "lower": float(lower),
+        "upper": float(upper),
+    }

@@ -6,19 +6,19 @@ from typing import Any
 
 from amagold import models
 from amagold.priors import TermPrior
-from amagold.report._table_facts import TableFacts
 from amagold.sampling import sample
 from amagold.sampling._run import Run
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
+from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._table_description import describe_table
+from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 from amagold.tables._term_codes import Term
 from amagold.tables._term_priors import with_priors
 from amagold.tables._term_scale import TermScale
-from amagold.tables._terms import FormulaTerms, terms_of
-from amagold.target import Posterior
+from amagold.tables._terms import terms_of
 
 # what the noise's scale is called, where there is one
 FAMILIES: dict[str, str | None] = {
@@ -77,24 +77,13 @@ def fit(
         prior_scale,
         priors,
     )
+    model = dataclasses.replace(model, source=table)
     run = sample(model.target, **sample_arguments)
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
     run.attributes["table"] = model.facts.to_json()
     run.model = model
     return run
-
-
-@dataclasses.dataclass(frozen=True)
-class TableModel:
-    """A regression of a table: what is sampled, and what new data are treated by."""
-
-    target: Posterior
-    terms: FormulaTerms
-    family: str
-    outcome: str
-    classes: tuple[str, ...]  # of an outcome that is a text: the second is one
-    facts: TableFacts  # the table in a few figures, for the report
 
 
 def model_of(
@@ -122,7 +111,19 @@ def model_of(
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     facts = describe_table(frame, num_read, left, classes, terms, coded)
-    return TableModel(with_priors(target, priors), terms, family, left, classes, facts)
+    return TableModel(
+        with_priors(target, priors),
+        terms,
+        family,
+        left,
+        classes,
+        facts,
+        names=coded.names,
+        law=target.log_likelihood.outcome,
+        scale=FAMILIES[family],
+        arguments={"drop_missing": drop_missing, "prior_scale": prior_scale, "priors": priors},
+        example=first_row(frame, terms.columns),
+    )
 
 
 def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormula:

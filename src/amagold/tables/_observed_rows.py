@@ -1,0 +1,48 @@
+"""Rows with their outcomes, as checks and comparisons of a model take them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from amagold.core import checks
+from amagold.models._coded_rows import CodedTable
+from amagold.tables._table_model import TableModel
+from amagold.tables._table_outcome import outcome_of
+
+
+class ObservedRows(NamedTuple):
+    """A frame without missing values, and what was observed in each of its rows."""
+
+    frame: Any
+    outcomes: np.ndarray
+    model: TableModel
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def coded(self, rows: Any) -> CodedTable:
+        """The predictors of some rows, by their numbers or a slice."""
+        return self.model.terms.coded(self.frame[rows])
+
+    def some(self, num_rows: int, seed: int) -> "ObservedRows":
+        """At most so many of the rows, drawn without replacement."""
+        checks.whole_number("num_rows", num_rows, at_least=1, remedy="give how many rows to use")
+        checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
+        if len(self) <= num_rows:
+            return self
+        chosen = np.random.default_rng(seed).choice(len(self), num_rows, replace=False)
+        chosen.sort()
+        return ObservedRows(self.frame[chosen.tolist()], self.outcomes[chosen], self.model)
+
+
+def observed_rows(model: TableModel, table: Any) -> ObservedRows:
+    """The rows that were fitted, or those of a table."""
+    frame = model.rows(table)
+    outcomes, classes = outcome_of(model.outcome, frame, model.family)
+    if classes != model.classes:
+        raise ValueError(
+            f"table must have the classes that were fitted in {model.outcome!r}, "
+            f"{', '.join(map(repr, model.classes)) or 'which are numbers'}, got "
+            f"{', '.join(map(repr, classes)) or 'numbers'}"
+        )
+    return ObservedRows(frame, outcomes, model)

@@ -1,0 +1,84 @@
+"""A regression of a table: what is sampled, and what new data are treated by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from amagold.models._regression import Outcome
+from amagold.report._table_facts import TableFacts
+from amagold.tables._missing_values import without_missing
+from amagold.tables._read_table import read_table
+from amagold.tables._terms import FormulaTerms
+from amagold.target import Posterior
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A formula on a table, with the family of its outcome.
+
+    Attributes:
+      target: what is sampled; None where a loaded run did not keep its rows.
+      terms: the formula's, with levels and transformations.
+      family: its name.
+      outcome: the column.
+      classes: of an outcome that is a text or a boolean: the second is one.
+      facts: the table in a few figures, for the report.
+      names: of the coefficients without the intercept, as the coded table calls them.
+      law: how outcomes follow from a predictor, on the scale of the table.
+      scale: what the noise's scale is called, where there is one.
+      arguments: what `amagold.fit` was asked for beside the formula and the table.
+      example: one row of the columns that the formula reads.
+      source: the table, or its path; None where it is not known.
+    """
+
+    target: Posterior | None
+    terms: FormulaTerms
+    family: str
+    outcome: str
+    classes: tuple[str, ...]
+    facts: TableFacts
+    names: tuple[str, ...]
+    law: Outcome
+    scale: str | None
+    arguments: Mapping[str, Any]
+    example: Mapping[str, Any]
+    source: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def columns(self) -> list[str]:
+        """All that the model reads, the outcome first."""
+        return list(dict.fromkeys([self.outcome, *self.terms.columns]))
+
+    def rows(self, table: Any = None) -> Any:
+        """The rows that were fitted, or others with their outcomes: a narwhals frame without
+        missing values.
+        """
+        given = self.source if table is None else table
+        if given is None:
+            raise ValueError(
+                "table must be given, because the run was stored without its rows, which are "
+                "many; give the table that was fitted"
+            )
+        frame = read_table(given, columns=self.columns)
+        return without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
+
+    def known_target(self, table: Any = None) -> Posterior:
+        """What is sampled, from the rows where it is not there."""
+        if self.target is not None:
+            return self.target
+        from amagold.tables._fit import model_of  # late: it makes models
+
+        frame = self.rows(table)
+        found = model_of(self.terms.formula, frame, family=self.family, **self.arguments).target
+        assert found is not None
+        return found
+
+
+def needs_model(run: Any, what: str) -> TableModel:
+    """The run's model, or a sentence."""
+    if run.model is None:
+        raise ValueError(
+            f"{what} needs a run of amagold.fit, which knows the formula and the table; this one "
+            "was sampled from a target"
+        )
+    return run.model
