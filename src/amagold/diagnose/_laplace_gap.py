@@ -56,7 +56,7 @@ def laplace_gap(posterior: "xarray.Dataset", target: Target) -> "pandas.DataFram
             values = _gaps(np.asarray(variable, np.float64), approximation[str(name)])
         one = variable.isel(chain=0, draw=0, drop=True)
         found[name] = one.expand_dims(figure=list(COLUMNS)).copy(data=values)
-    table = dataset_to_dataframe(xarray.Dataset(found), sample_dims=["figure"]).T
+    table: Any = dataset_to_dataframe(xarray.Dataset(found), sample_dims=["figure"]).T
     table = table[list(COLUMNS)].astype(float)
     table.attrs["verdict"] = _verdict(table, approximation is not None)
     return table
@@ -181,7 +181,7 @@ def _nothing(shape: tuple[int, ...]) -> np.ndarray:
     return np.full((len(COLUMNS), *shape), np.nan)
 
 
-def _verdict(table: "pandas.DataFrame", is_known: bool) -> str:
+def _verdict(table: Any, is_known: bool) -> str:
     """Did you need MCMC?"""
     if not is_known:
         return (

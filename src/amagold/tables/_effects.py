@@ -18,6 +18,7 @@ from amagold.tables._table_model import TableModel, needs_model
 if TYPE_CHECKING:
     import pandas
 
+COLUMNS = ("term", "level", "mean", "sd", "lower", "upper")
 STEP = 1e-6  # of a column's spread, by which it is moved for its derivative
 MOST_ROWS = 2**13  # that are coded together
 MOST_NUMBERS = 10**9  # of rows, levels and draws of one factor
@@ -75,8 +76,9 @@ def effects(
                 for level, values in per_level
             ]
             report(number + 1, len(model.terms.columns))
-    names = ["term", "level", "mean", "sd", "lower", "upper"]
-    return pandas.DataFrame(found, columns=names)
+    table = {name: [row[name] for row in found] for name in COLUMNS}
+    # as objects, among which None stays what it is
+    return pandas.DataFrame(table | {"level": pandas.Series(table["level"], dtype=object)})
 
 
 def contrast(

@@ -13,7 +13,7 @@ from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._table_description import describe_table
-from amagold.tables._table_model import TableModel
+from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import outcome_of
 from amagold.tables._term_codes import Term
 from amagold.tables._term_priors import with_priors
@@ -119,7 +119,7 @@ def model_of(
         classes,
         facts,
         names=coded.names,
-        law=target.log_likelihood.outcome,
+        law=law_of(target),
         scale=FAMILIES[family],
         arguments={"drop_missing": drop_missing, "prior_scale": prior_scale, "priors": priors},
         example=first_row(frame, terms.columns),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from amagold.models._regression import Outcome
+from amagold.models._gaussian_sums import GaussianSums
+from amagold.models._regression import Likelihood, Outcome
 from amagold.report._table_facts import TableFacts
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
@@ -72,6 +73,13 @@ class TableModel:
         found = model_of(self.terms.formula, frame, family=self.family, **self.arguments).target
         assert found is not None
         return found
+
+
+def law_of(target: Posterior) -> Outcome:
+    """How the outcome of one row follows from its predictor, on the scales of the draws."""
+    likelihood = target.log_likelihood
+    assert isinstance(likelihood, (Likelihood, GaussianSums))
+    return likelihood.outcome
 
 
 def needs_model(run: Any, what: str) -> TableModel:

@@ -108,7 +108,7 @@ def _table(found: list[tuple[str, list[str], Block]], num_rows: int) -> CodedTab
     return CodedTable(
         _stacked([column for block in every for column in block.numbers], num_rows, np.float64),
         _stacked([block.code for block in codes], num_rows, np.int32),
-        _stacked(times, num_rows, np.float32),
+        _stacked(times, num_rows, np.float64),
         tuple(name for _, names, _ in found for name in names),
         tuple(len(names) for _, names, block in found if block.code is not None),
         tuple(None if block.multiplier is None else next(places) for block in codes),
@@ -173,7 +173,7 @@ def _looked_up(matrix: Any, places: Any, times: np.ndarray | None) -> Block:
     multiplier = None if (value == 1.0).all() else value[places]
     if times is not None:
         multiplier = times if multiplier is None else multiplier * times
-    return Block([], code[places], None if multiplier is None else multiplier.astype(np.float32))
+    return Block([], code[places], multiplier)
 
 
 def _has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:
