@@ -70,7 +70,7 @@ class TableModel:
         from amagold.tables._fit import model_of  # late: it makes models
 
         frame = self.rows(table)
-        found = model_of(self.terms.formula, frame, family=self.family, **self.arguments).target
+        found = model_of(self.terms.formula, frame, self.family, None, **self.arguments).target
         assert found is not None
         return found
 
