@@ -142,8 +142,12 @@ def _coded_sheet(table: CodedTable, intercept: bool, rows: RowTerms) -> Sheet:
     """Levels lie about zero, and all are as wide."""
     num_levels = sum(table.sizes)
     has_numbers = table.numbers.shape[1] > 0 or intercept
+    names = tuple(f"term {name!r}" for name in table.names)
+    width = table.numbers.shape[1]
     of_numbers = (
-        _measured(checked_table(table.numbers), (), intercept, rows) if has_numbers else None
+        _measured(checked_table(table.numbers), names[:width], intercept, rows)
+        if has_numbers
+        else None
     )
     nothing = np.zeros(0)
     centers, scales, distances = (
@@ -154,7 +158,7 @@ def _coded_sheet(table: CodedTable, intercept: bool, rows: RowTerms) -> Sheet:
     levels = np.zeros(num_levels)
     return Sheet(
         table,
-        tuple(f"term {name!r}" for name in table.names),
+        names,
         bool(intercept),
         np.concatenate([centers, levels]),
         np.concatenate([scales, table.spreads(rows.counts)]),

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import NamedTuple
 
-STATEFUL = {"bs", "cr", "cc", "cs", "poly", "center", "scale", "lag"}
+STATEFUL = {"bs", "cr", "cc", "cs", "poly", "center", "scale"}
 FUNCTIONS = {*("log", "log2", "log10", "exp", "exp2", "exp10"), *("C", "I", "Q"), *STATEFUL}
 OF_NUMPY = {"log", "log1p", "log2", "log10", "exp", "expm1", "sqrt", "abs", "sin", "cos", "tanh"}
 CONTRASTS = {"treatment", "Treatment", "sum", "Sum", "helmert", "poly", "diff", "sas", "SAS"}

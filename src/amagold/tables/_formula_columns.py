@@ -30,10 +30,15 @@ class FormulaColumns:
         self._frame = frame
         self._values: dict[str, Any] = {}
         self._levels: dict[str, ColumnLevels] = {}
+        self._kinds = frame.schema
         self.num_rows = len(frame)
 
+    def kind(self, name: str) -> Any:
+        """narwhals' type of the column."""
+        return self._kinds[name]
+
     def is_number(self, name: str) -> bool:
-        kind = self._frame[name].dtype
+        kind = self._kinds[name]
         return kind.is_numeric() or _is_boolean(kind)
 
     def values(self, name: str) -> Any:

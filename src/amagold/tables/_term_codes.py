@@ -182,12 +182,17 @@ def _has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:
 
 def _matrix(spec: Any, frame: Any) -> Any:
     """formulaic's matrix, or its reason in one line."""
+    from formulaic.errors import DataMismatchWarning
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # levels that are not known would be taken for the first one
+        warnings.simplefilter("error", DataMismatchWarning)
         try:
             return spec.get_model_matrix(frame, context={})
         except Exception as reason:
             why = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
+            why = why.removeprefix("Error encountered while checking for nulls in ")
             raise ValueError(f"formula could not be evaluated on this table: {why}") from None
 
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from amagold.models._coded_rows import CodedTable
+from amagold.tables._column_checks import check_kinds
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
+from amagold.tables._term_checks import check_terms
 from amagold.tables._term_codes import INTERCEPT, Term, coded_terms, specification
 
 
@@ -38,6 +40,8 @@ class FormulaTerms:
 def terms_of(formula: ParsedFormula, frame: Any) -> tuple[FormulaTerms, CodedTable]:
     """What the right side means for this table."""
     columns = FormulaColumns(frame)
+    check_kinds(formula, columns)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
+    check_terms(spec, terms, coded)
     return FormulaTerms(formula, terms, spec), coded

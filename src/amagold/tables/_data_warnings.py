@@ -1,0 +1,116 @@
+"""What the data cannot say, before anything is sampled: the prior alone decides it."""
+
+import numpy as np
+
+from amagold.models._coded_rows import CodedTable
+from amagold.tables._term_codes import INTERCEPT, Term
+
+MOST_COEFFICIENTS = 1000  # whose sums of products are looked at
+SAME = 1e-9  # of a direction's mean square, in units of the columns' own
+FEW = 3  # names in a sentence
+
+
+def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
+    """Directions in which all rows are the same: differences that no row shows."""
+    width = len(coded.names)
+    has_intercept = any(term.name == INTERCEPT for term in terms)
+    if not 1 < width + has_intercept <= MOST_COEFFICIENTS:
+        return []
+    gram = _gram(coded, has_intercept)
+    lengths = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / lengths / lengths[:, None])
+    idle = vectors[:, values < SAME]
+    if not idle.shape[1]:
+        return []
+    places = set(np.flatnonzero((np.abs(idle) > 1e-3).any(axis=1)).tolist())
+    named = [term.name for term in terms if places & set(term.places)]
+    told = ", ".join(map(repr, named[:FEW])) + (" and others" if len(named) > FEW else "")
+    number = idle.shape[1]
+    many = "a combination" if number == 1 else f"{number} combinations"
+    return [
+        f"Collinear terms: {many} of the coefficients of {told} makes no difference to any row; "
+        "only the prior tells them apart, and only what they say together is known from the data. "
+        "Leave one out, or read their sums."
+    ]
+
+
+def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.ndarray) -> list[str]:
+    """Levels and numbers that one class alone has: the likelihood has no maximum there."""
+    is_one = observed > 0
+    names = {place: term.name for term in terms for place in term.places}
+    first = int(any(term.name == INTERCEPT for term in terms))
+    found: list[str] = []
+    for place in range(coded.numbers.shape[1]):
+        column = coded.numbers[:, place]
+        below, above = column[~is_one], column[is_one]
+        is_mixed = not len(below) or not len(above)
+        if not is_mixed and (below.max() < above.min() or above.max() < below.min()):
+            found.append(names[first + place])
+    start = first + coded.numbers.shape[1]
+    for factor, size in enumerate(coded.sizes):
+        codes = coded.codes[:, factor]
+        met = np.bincount(codes[codes >= 0], minlength=size)
+        ones = np.bincount(codes[(codes >= 0) & is_one], minlength=size)
+        one_sided = np.flatnonzero((met > 0) & ((ones == 0) | (ones == met)))
+        if coded.multiplied_by[factor] is None:
+            found += [coded.names[start - first + level] for level in one_sided]
+        start += size
+    if not found:
+        return []
+    told = ", ".join(map(repr, found[:FEW])) + (
+        f" and {len(found) - FEW:,} others" if len(found) > FEW else ""
+    )
+    return [
+        f"Separation: the outcome is the same in all rows that {told} tells apart; how far such a "
+        "coefficient lies from zero is held by its prior alone. Give a prior that you believe, or "
+        "join the level with another."
+    ]
+
+
+def _gram(coded: CodedTable, has_intercept: bool) -> np.ndarray:
+    """X'X, factor by factor, of numbers less their means where there is an intercept."""
+    num_rows = len(coded)
+    numbers = coded.numbers - (coded.numbers.mean(axis=0) if has_intercept else 0.0)
+    scales = np.sqrt(np.einsum("ij,ij->j", numbers, numbers) / num_rows)
+    numbers = numbers / np.where(scales > 0, scales, 1.0)
+    if has_intercept:
+        numbers = np.concatenate([np.ones((num_rows, 1)), numbers], axis=1)
+    blocks: list[tuple[int, np.ndarray | None, np.ndarray | None]] = []
+    start = numbers.shape[1]
+    for factor, size in enumerate(coded.sizes):
+        codes = coded.codes[:, factor]
+        place = coded.multiplied_by[factor]
+        times = None if place is None else coded.multipliers[:, place].astype(np.float64)
+        blocks.append((size, codes, times))
+    width = start + sum(coded.sizes)
+    gram = np.zeros((width, width))
+    gram[:start, :start] = numbers.T @ numbers
+    at = start
+    for place, (size, codes, times) in enumerate(blocks):
+        assert codes is not None
+        here = slice(at, at + size)
+        known = codes >= 0
+        for column in range(start):
+            weights = numbers[:, column] if times is None else numbers[:, column] * times
+            gram[column, here] = np.bincount(codes[known], weights[known], minlength=size)
+        gram[here, :start] = gram[:start, here].T
+        to = at
+        for size_there, codes_there, times_there in blocks[place:]:
+            assert codes_there is not None
+            both = known & (codes_there >= 0)
+            joined = codes[both].astype(np.int64) * size_there + codes_there[both]
+            weights = _product(times, times_there)
+            sums = np.bincount(
+                joined, None if weights is None else weights[both], minlength=size * size_there
+            ).reshape(size, size_there)
+            there = slice(to, to + size_there)
+            gram[here, there], gram[there, here] = sums, sums.T
+            to += size_there
+        at += size
+    return gram
+
+
+def _product(first: np.ndarray | None, second: np.ndarray | None) -> np.ndarray | None:
+    if first is None or second is None:
+        return first if second is None else second
+    return first * second
