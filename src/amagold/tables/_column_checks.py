@@ -7,6 +7,7 @@ import numpy as np
 from amagold.core.optional_packages import required
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
+from amagold.tables._term_codes import INTERCEPT
 
 MANY_LEVELS = 30  # beyond which a level for most rows is no accident
 
@@ -20,6 +21,8 @@ def check_kinds(formula: ParsedFormula, columns: FormulaColumns) -> None:
             f"formula must not explain the outcome {formula.outcome!r} by itself; leave it out on "
             "the right side"
         )
+    if INTERCEPT in formula.parts:
+        raise ValueError(f"table must not have a column called {INTERCEPT!r}; rename it")
     for part in formula.parts.values():
         for name in part.reads.columns:
             if not columns.is_number(name) and not part.reads.is_factor:

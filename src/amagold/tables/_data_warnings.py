@@ -18,7 +18,10 @@ def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
         return []
     gram = _gram(coded, has_intercept)
     lengths = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh(gram / lengths / lengths[:, None])
+    scaled = gram / lengths / lengths[:, None]
+    if _is_above(scaled, SAME):
+        return []
+    values, vectors = np.linalg.eigh(scaled)
     idle = vectors[:, values < SAME]
     if not idle.shape[1]:
         return []
@@ -108,6 +111,15 @@ def _gram(coded: CodedTable, has_intercept: bool) -> np.ndarray:
             to += size_there
         at += size
     return gram
+
+
+def _is_above(matrix: np.ndarray, least: float) -> bool:
+    """Whether all eigenvalues are, which is cheaper to know than they are."""
+    try:
+        np.linalg.cholesky(matrix - least * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _product(first: np.ndarray | None, second: np.ndarray | None) -> np.ndarray | None:

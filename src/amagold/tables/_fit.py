@@ -7,6 +7,7 @@ from typing import Any
 from amagold import models
 from amagold.priors import TermPrior
 from amagold.sampling import sample
+from amagold.sampling._advice import warn
 from amagold.sampling._run import Run
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
@@ -14,8 +15,8 @@ from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._table_description import describe_table
 from amagold.tables._table_model import TableModel, law_of
-from amagold.tables._table_outcome import outcome_of
-from amagold.tables._term_codes import Term
+from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
+from amagold.tables._term_codes import MOST_NUMBERS, Term
 from amagold.tables._term_priors import with_priors
 from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import terms_of
@@ -83,6 +84,8 @@ def fit(
     run.attributes["family"] = family
     run.attributes["table"] = model.facts.to_json()
     run.model = model
+    run.warnings.extend(model.terms.doubts)
+    warn(list(model.terms.doubts), 1)
     return run
 
 
@@ -103,10 +106,15 @@ def model_of(
     left, num_read = parsed.outcome, len(frame)
     frame = without_missing(frame, [left, *parsed.columns], drop_missing)
     observed, classes = outcome_of(left, frame, family)
-    terms, coded = terms_of(parsed, frame)
+    terms, coded = terms_of(parsed, frame, observed if family in TWO_CLASSES else None)
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
     build = getattr(models, family)
-    target = build(coded, observed, intercept=terms.has_intercept, **options)
+    try:
+        target = build(coded, observed, intercept=terms.has_intercept, **options)
+    except ValueError as reason:  # models speak of X and y
+        said = str(reason)
+        column = f"outcome {left!r}" + said[1:] if said.startswith("y ") else said
+        raise ValueError(column) from None
     scale = TermScale(target.transform, terms.terms, FAMILIES[family])
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
@@ -134,7 +142,13 @@ def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormu
     if outcome is None or outcome not in frame.columns:
         known = ", ".join(map(repr, frame.columns[:20]))
         raise ValueError(f"outcome must be one of the columns {known}, got {outcome!r}")
-    return formula_of_all(outcome, [name for name in frame.columns if name != outcome])
+    others = [name for name in frame.columns if name != outcome]
+    if len(others) > MOST_NUMBERS:
+        raise ValueError(
+            f"table must have at most {MOST_NUMBERS:,} columns beside the outcome, got "
+            f"{len(others):,}; choose among them with a formula"
+        )
+    return formula_of_all(outcome, others)
 
 
 def _labels(terms: tuple[Term, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,18 +27,21 @@ class FormulaColumns:
     """The columns of a narwhals frame, each converted once when it is asked for."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame = frame
+        nw = required("narwhals", "tables")
+        self._columns = {name: frame[name] for name in frame.columns}
+        for name, column in self._columns.items():
+            if column.dtype == nw.Object:  # pandas' for whatever is no array
+                self._columns[name] = _inferred(column)
         self._values: dict[str, Any] = {}
         self._levels: dict[str, ColumnLevels] = {}
-        self._kinds = frame.schema
         self.num_rows = len(frame)
 
     def kind(self, name: str) -> Any:
         """narwhals' type of the column."""
-        return self._kinds[name]
+        return self._columns[name].dtype
 
     def is_number(self, name: str) -> bool:
-        kind = self._kinds[name]
+        kind = self.kind(name)
         return kind.is_numeric() or _is_boolean(kind)
 
     def values(self, name: str) -> Any:
@@ -72,15 +75,15 @@ class FormulaColumns:
         return Distinct(places, rows)
 
     def _converted(self, name: str) -> Any:
-        column = self._frame[name]
+        column = self._columns[name]
         kind = column.dtype
         nw = required("narwhals", "tables")
         if kind.is_decimal():
-            return np.asarray(column.to_list(), np.float64)
+            return np.asarray(column.cast(nw.Float64).to_numpy())
         if kind.is_numeric() or _is_boolean(kind):
             return _plain(column.to_numpy())
         if kind in (nw.Categorical, nw.Enum):  # they keep their order
-            return column.to_pandas().array
+            return _declared(column)
         if kind in (nw.String, nw.Object):
             return _categories(name, column)
         return column.to_pandas().astype("category").array
@@ -118,6 +121,30 @@ class FormulaColumns:
             return np.asarray(found)[codes[rows]]
         pandas = required("pandas", "tables")
         return pandas.Categorical.from_codes(codes[rows], found)
+
+
+def _inferred(column: Any) -> Any:
+    """Objects as what they all are, such as decimals or booleans; as they are if they are mixed."""
+    nw = required("narwhals", "tables")
+    pyarrow = required("pyarrow", "tables")
+    try:
+        found = pyarrow.chunked_array([pyarrow.array(column.to_list())])
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        return column
+    return nw.from_native(found, series_only=True)
+
+
+def _declared(column: Any) -> Any:
+    """Categories in the order in which they were declared."""
+    pandas = required("pandas", "tables")
+    pyarrow = required("pyarrow", "tables")
+    coded = column.to_arrow()
+    if isinstance(coded, pyarrow.ChunkedArray):
+        coded = coded.unify_dictionaries().combine_chunks()
+    if isinstance(coded, pyarrow.ChunkedArray):  # of no parts at all
+        coded = pyarrow.array([], coded.type)
+    levels = pandas.Index(coded.dictionary.to_pylist(), dtype=object)
+    return pandas.Categorical.from_codes(coded.indices.to_numpy(), levels)
 
 
 def _categories(name: str, column: Any) -> Any:

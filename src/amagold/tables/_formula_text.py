@@ -56,6 +56,10 @@ def parsed_formula(formula: Any) -> ParsedFormula:
             f"formula must be one that formulaic knows, but {right!r}: {why}"
         ) from None
     is_quoted = QUOTED.fullmatch(left)
+    if not is_quoted and "(" in left:
+        raise ValueError(
+            f"formula must have a column before '~', got {left!r}; make a column of it first"
+        )
     return ParsedFormula(formula, is_quoted[1] if is_quoted else left, parsed, _parts(parsed))
 
 

@@ -14,12 +14,19 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
     texts or booleans.
     """
     columns = FormulaColumns(frame)
+    if columns.kind(name).is_temporal():
+        raise ValueError(f"outcome {name!r} must hold numbers or classes, but holds dates or times")
     if columns.is_number(name):
         values = columns.values(name)
         is_boolean = values.dtype == bool
         values = values.astype(np.float64)
         if not np.isfinite(values).all():
             raise ValueError(f"outcome {name!r} must be finite; drop or mend those rows first")
+        if (values == values[0]).all():
+            raise ValueError(
+                f"outcome {name!r} must vary, but it is {values[0]:g} in all rows, from which "
+                "nothing can be learned"
+            )
         if not is_boolean:
             return values, ()
         return _two_classes(name, values, ["False", "True"], family)

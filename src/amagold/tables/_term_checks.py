@@ -11,18 +11,15 @@ from amagold.tables._term_codes import INTERCEPT, Term
 
 def check_terms(spec: Any, terms: tuple[Term, ...], coded: CodedTable) -> None:
     """Raise where a term cannot be estimated at all, by its name."""
-    names = [term.name for term in terms]
     if not terms:
         raise ValueError("formula must have at least one term on the right side, got none")
-    if len(set(names)) < len(names):
-        raise ValueError(f"table must not have a column called {INTERCEPT!r}; rename it")
     for encoded in spec.structure:
         if not encoded.columns:
             raise ValueError(
                 f"formula must hold factors of several levels, but {str(encoded.term)!r} has one "
                 "level in all rows; leave it out"
             )
-    _check_numbers(coded, INTERCEPT in names)
+    _check_numbers(coded, any(term.name == INTERCEPT for term in terms))
     for place, times in zip(coded.multiplied_by, coded.sizes, strict=True):
         if place is not None and not np.isfinite(coded.multipliers[:, place]).all():
             start = coded.numbers.shape[1] + sum(coded.sizes[: coded.multiplied_by.index(place)])

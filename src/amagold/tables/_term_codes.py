@@ -192,7 +192,8 @@ def _matrix(spec: Any, frame: Any) -> Any:
             return spec.get_model_matrix(frame, context={})
         except Exception as reason:
             why = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
-            why = why.removeprefix("Error encountered while checking for nulls in ")
+            if "null values" in why:
+                why = f"{why.split('`')[1]!r} is not a number in some rows; mend or drop them"
             raise ValueError(f"formula could not be evaluated on this table: {why}") from None
 
 

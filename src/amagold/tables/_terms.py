@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from amagold.models._coded_rows import CodedTable
 from amagold.tables._column_checks import check_kinds
+from amagold.tables._data_warnings import collinear_terms, separated_terms
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_checks import check_terms
@@ -18,6 +21,7 @@ class FormulaTerms:
     parsed: ParsedFormula
     terms: tuple[Term, ...]
     spec: Any  # formulaic's, with the state that new data are treated alike by
+    doubts: tuple[str, ...] = ()  # sentences about what the table cannot say
 
     @property
     def formula(self) -> str:
@@ -37,11 +41,16 @@ class FormulaTerms:
         return coded_terms(self.spec, self.parsed, FormulaColumns(frame))[0]
 
 
-def terms_of(formula: ParsedFormula, frame: Any) -> tuple[FormulaTerms, CodedTable]:
-    """What the right side means for this table."""
+def terms_of(
+    formula: ParsedFormula, frame: Any, classes: np.ndarray | None = None
+) -> tuple[FormulaTerms, CodedTable]:
+    """What the right side means for this table; `classes` are outcomes of 0 and 1."""
     columns = FormulaColumns(frame)
     check_kinds(formula, columns)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
     check_terms(spec, terms, coded)
-    return FormulaTerms(formula, terms, spec), coded
+    doubts = collinear_terms(coded, terms)
+    if classes is not None:
+        doubts += separated_terms(coded, terms, classes)
+    return FormulaTerms(formula, terms, spec, tuple(doubts)), coded

@@ -1,0 +1,76 @@
+"""What a table cannot say is said: collinear terms, and classes that a term tells apart."""
+
+import numpy as np
+import pytest
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("formulaic")
+nw = pytest.importorskip("narwhals")
+
+from amagold.tables._data_warnings import _gram  # noqa: E402
+from amagold.tables._formula_text import parsed_formula  # noqa: E402
+from amagold.tables._terms import terms_of  # noqa: E402
+from tests.tables.test_term_codes import expanded  # noqa: E402
+
+NUM_ROWS = 200
+
+
+def table():
+    generator = np.random.default_rng(2)
+    x, month = generator.normal(7.0, 2.0, NUM_ROWS), generator.integers(1, 5, NUM_ROWS)
+    return pandas.DataFrame(
+        {
+            "y": generator.integers(0, 2, NUM_ROWS),
+            "x": x,
+            "again": x,
+            "line": 2.0 * x + 1.0,
+            "near": x + 1e-3 * generator.normal(size=NUM_ROWS),
+            "month": month,
+            "named": np.array(["", "a", "b", "c", "d"])[month],
+            "side": np.where(np.arange(NUM_ROWS) < 5, "few", "many"),
+        }
+    )
+
+
+def doubts(right, frame=None, has_classes=True):
+    frame = table() if frame is None else frame
+    classes = frame.y.to_numpy(float) if has_classes else None
+    return terms_of(parsed_formula(f"y ~ {right}"), nw.from_native(frame), classes)[0].doubts
+
+
+@pytest.mark.parametrize(
+    ("right", "names"),
+    [
+        ("x + again", "a combination of the coefficients of 'x', 'again'"),
+        ("x + line + C(month)", "a combination of the coefficients of 'x', 'line' makes"),
+        ("C(month) + named + x", "3 combinations of the coefficients of 'C(month)', 'named' makes"),
+        ("x:C(month) + x:named", "combinations of the coefficients of"),
+    ],
+)
+def test_collinear_terms_are_named(right, names):
+    (said,) = doubts(right)
+    assert names in said
+
+
+@pytest.mark.parametrize("right", ["x + near", "x * C(month)", "0 + named + x", "1", "bs(x, df=4)"])
+def test_terms_that_are_apart_are_not(right):
+    assert doubts(right) == ()
+
+
+def test_sums_of_products_are_those_of_the_expanded_matrix():
+    coded = terms_of(parsed_formula("y ~ near * C(month) + named"), nw.from_native(table()))[1]
+    ones = np.ones((NUM_ROWS, 1))
+    numbers = coded.numbers - coded.numbers.mean(axis=0)
+    matrix = np.concatenate([ones, numbers / numbers.std(axis=0), expanded(coded)[:, 1:]], axis=1)
+    np.testing.assert_allclose(_gram(coded, True), matrix.T @ matrix, rtol=1e-6, atol=1e-6)
+
+
+def test_separated_levels_and_numbers_are_named():
+    frame = table()
+    frame.loc[frame.side == "few", "y"] = 1
+    (said,) = doubts("C(side, contr.treatment(base='many')) + x", frame)
+    assert '[T.few]" tells apart; how far' in said
+    frame["y"] = (frame.x > 7.0).astype(int)
+    (said,) = doubts("x", frame)
+    assert "'x' tells apart" in said
+    assert doubts("x", frame, has_classes=False) == ()
