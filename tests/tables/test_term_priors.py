@@ -10,7 +10,7 @@ pytest.importorskip("formulaic")
 nw = pytest.importorskip("narwhals")
 
 from amagold import priors  # noqa: E402
-from amagold.priors._prior_text import parsed_priors  # noqa: E402
+from amagold.priors._prior_text import parsed_prior, parsed_priors  # noqa: E402
 from amagold.tables._fit import model_of  # noqa: E402
 
 NUM_ROWS = 60
@@ -107,6 +107,8 @@ def test_priors_are_said():
 
 
 def test_texts_are_priors():
+    for prior in (*GIVEN.values(), priors.normal(1 / 3, 1e-300)):
+        assert parsed_prior(str(prior)) == prior
     given = ["C(month, levels=[1, 2])=normal(0, scale=2)", "x = student_t(3, 0.5, 1e-3)"]
     assert parsed_priors(given) == {
         "C(month, levels=[1, 2])": priors.normal(0, 2),

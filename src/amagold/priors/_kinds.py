@@ -16,12 +16,18 @@ class TermPrior:
 
     def __str__(self) -> str:
         first = [] if self.degrees_of_freedom is None else [self.degrees_of_freedom]
-        figures = ", ".join(f"{figure:.4g}" for figure in [*first, self.location, self.scale])
+        figures = ", ".join(map(_exact, [*first, self.location, self.scale]))
         return f"{self.kind}({figures})"
 
     @property
     def is_log_concave(self) -> bool:
         return self.kind != "student_t"
+
+
+def _exact(figure: float) -> str:
+    """As short as it can be read again without loss."""
+    short = f"{figure:g}"
+    return short if float(short) == figure else repr(figure)
 
 
 def normal(location: float = 0.0, scale: float = 1.0) -> TermPrior:
