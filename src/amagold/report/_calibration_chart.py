@@ -39,7 +39,7 @@ def calibration_chart(calibration: Any) -> CalibrationChart | None:
     if not len(calibration):
         return None
     values = calibration[["predicted", "observed", "lower", "upper"]].to_numpy(float)
-    scale = scale_of(values.reshape(-1).tolist(), most_ticks=5)
+    scale = scale_of(values.reshape(-1).tolist(), most_ticks=6)
     points = []
     for (predicted, observed, lower, upper), count in zip(
         values.tolist(), calibration["count"].tolist(), strict=True

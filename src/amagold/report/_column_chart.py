@@ -59,7 +59,7 @@ def _level_bars(column: ColumnFacts) -> tuple[LevelBar, ...]:
 
 
 def _words(column: ColumnFacts, is_factor: bool) -> str:
-    if column.figures[2:] == (0.0, 1.0) and column.num_levels == 2:
+    if column.is_flag:
         return "zeros and ones"
     if column.figures and not (is_factor and column.levels):
         mean, deviation = (plain(figure) for figure in column.figures[:2])

@@ -25,7 +25,6 @@ CENTRAL = 0.05  # of a tail that Laplace's interval leaves out
 
 class EffectsPart(NamedTuple):
     charts: tuple[IntervalChart, ...]
-    unit: str
     missing: str  # why there is nothing; empty where there is
 
 
@@ -49,18 +48,17 @@ class LaplacePart(NamedTuple):
     num_left_out: int
 
 
-def effects_part(run: Any, table: Any, effect: str, how: Grouping) -> EffectsPart:
-    """Average marginal effects, by term."""
+def effects_part(run: Any, table: Any, effect: str, how: Grouping, formula: str) -> EffectsPart:
+    """Average marginal effects, in the order of the formula."""
     found, missing = _asked(run.effects, table)
     if found is None:
-        return EffectsPart((), "", missing)
+        return EffectsPart((), missing)
     is_share = "probability" in effect
-    unit = "percentage points" if is_share else effect
     times = 100.0 if is_share else 1.0
     axis = f"Average difference in the {effect}" + (", percentage points" if is_share else "")
     by_term: dict[str, list[Estimate]] = {}
     numbers: list[Estimate] = []
-    for row in found.to_dict("records"):
+    for row in sorted(found.to_dict("records"), key=lambda row: formula.find(str(row["term"]))):
         term = str(row["term"])
         level = row["level"] if isinstance(row["level"], str) else None
         of_class = f" ({row['class']})" if "class" in row else ""
@@ -75,7 +73,7 @@ def effects_part(run: Any, table: Any, effect: str, how: Grouping) -> EffectsPar
         reference = how.references.get(term)
         title = term_words(term) + (f", compared with {reference}" if reference else "")
         charts.append(interval_chart(title, axis, _clearest(many)))
-    return EffectsPart(tuple(charts), unit, "")
+    return EffectsPart(tuple(charts), "")
 
 
 def fit_part(run: Any, table: Any) -> FitPart:
@@ -92,7 +90,8 @@ def laplace_part(run: Any) -> LaplacePart | None:
         gaps = run.laplace_gap()
     except (ValueError, NotImplementedError):  # a loaded run of a target of one's own
         return None
-    records = gaps.reset_index(names="parameter").to_dict("records")
+    known = gaps[gaps["mean_shift"].notna()]
+    records = known.reset_index(names="parameter").to_dict("records")
     records.sort(key=lambda row: -_wrong(row))
     rows = [
         GapRow(

@@ -149,6 +149,18 @@ class PageContent:
         )
 
     @cached_property
+    def _by_column(self) -> Grouping:
+        """As effects are told: by the columns of the table instead of the formula's terms."""
+        columns = self.facts.columns if self.facts else ()
+        spreads = {
+            column.name: 1.0 if column.is_flag else column.figures[1]
+            for column in columns
+            if column.figures and column.figures[1] > 0.0
+        }
+        references = {term_words(term): to for term, to in self.grouping.references.items()}
+        return self.grouping._replace(spreads=spreads, references=references)
+
+    @cached_property
     def coefficients(self) -> list[CoefficientGroup]:
         return groups_of(self.parameters, self.grouping) if self.parameters else []
 
@@ -185,7 +197,8 @@ class PageContent:
     def effects(self) -> EffectsPart | None:
         if self.formula is None or not self.parameters:
             return None
-        return effects_part(self.run, self.table, self.words.effect, self.grouping)
+        right = self.formula.partition("~")[2]
+        return effects_part(self.run, self.table, self.words.effect, self._by_column, right)
 
     @cached_property
     def fit(self) -> FitPart | None:

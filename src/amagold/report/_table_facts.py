@@ -18,6 +18,11 @@ class ColumnFacts(NamedTuple):
     levels: tuple[tuple[str, int], ...]
     num_levels: int
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it holds zeros and ones."""
+        return self.num_levels == 2 and self.figures[2:] == (0.0, 1.0)
+
 
 class TableFacts(NamedTuple):
     """A table, as a run keeps it."""
