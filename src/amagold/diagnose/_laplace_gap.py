@@ -16,7 +16,7 @@ from amagold.mode._mode_search import find_mode
 from amagold.mode._reference import DENSE_PARAMETERS
 from amagold.store._names import name_leaves
 from amagold.target import Posterior, Target
-from amagold.target._transform import reported
+from amagold.target._reported import reported
 
 if TYPE_CHECKING:
     import pandas
@@ -143,7 +143,7 @@ def _reported(target: Target, flat: np.ndarray, like: trees.PyTree) -> dict[str,
         part.reshape(len(flat), *leaf.shape)
         for part, leaf in zip(np.split(flat, ends, axis=1), leaves, strict=True)
     ]
-    named = name_leaves(reported(target, jax.tree.unflatten(form, parts)))
+    named = name_leaves(reported(target, jax.tree.unflatten(form, parts), 1))
     return {name: np.asarray(values, np.float64) for name, values in named.items()}
 
 
