@@ -93,6 +93,15 @@ BENCHMARKS = (
         startup.measure,
     ),
     Benchmark(
+        "second-process",
+        "seconds from nothing to 1,000 effective draws: a process that finds its programs "
+        "compiled / one that keeps none: 10^6 x 20",
+        1 / 3,
+        False,
+        startup.measure_second_process,
+        is_long=True,
+    ),
+    Benchmark(
         "memory",
         "peak memory with thin=100 / with thin=1, the same number of draws",
         1.2,
