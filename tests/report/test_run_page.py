@@ -106,7 +106,7 @@ def test_ratios_and_differences_are_those_of_the_draws():
     low, high = np.quantile(draws, [0.05, 0.95])
     assert row.mean == f"{draws.mean():.2f}"
     assert row.ends == f"{low:.2f} to {high:.2f}"
-    assert row.ratio.startswith(f"{np.exp(draws.mean()):.3g}")
+    assert row.ratio.startswith(f"{np.exp(draws.mean()):.2g}")
     assert row.share_above == percent(float(np.mean(draws > 0.0)))
     # the picture is per standard deviation, the table per unit
     chart = groups["Numeric predictors"].chart
@@ -120,6 +120,21 @@ def test_a_run_of_an_own_target_has_no_parts_of_a_table():
     assert "Parameters" in told
     for words in ("Coefficients", "Average effects", "Does the model fit", "The data", "rows"):
         assert words not in told
+
+
+def test_places_keep_their_numbers_however_many_there_are(monkeypatch):
+    run = invented_run({"theta": [str(number) for number in range(250)]})
+    run._groups["posterior"] = run.posterior.drop_vars("theta_dim")
+    found = PageContent(run).parameters["theta"]
+    assert [each.level for each in found] == [str(number) for number in range(250)]
+    draws = np.asarray(run.posterior["theta"])
+    assert found[249].mean == pytest.approx(draws[:, :, 249].mean())
+    # of very many some, by their own numbers
+    monkeypatch.setattr("amagold.report._parameters.MOST_PARAMETERS", 200)
+    monkeypatch.setattr("amagold.report._parameters.FEW_PARAMETERS", 3)
+    few = PageContent(run).parameters["theta"]
+    assert [each.level for each in few] == ["0", "124", "249"]
+    assert few[1].mean == pytest.approx(draws[:, :, 124].mean())
 
 
 def test_what_needs_attention_is_said_with_its_remedy():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from amagold.report._chart_scale import AxisTick, ChartScale, scale_of
-from amagold.report._rounded_numbers import plain, rounded, short
+from amagold.report._rounded_numbers import plain, rounded
 
 # of ratios, until there are about as many as this
 MOST_TICKS = 7
@@ -40,9 +40,11 @@ class Estimate(NamedTuple):
         return f"{self._digits(self.lower)} to {self._digits(self.upper)}"
 
     def _digits(self, value: float) -> str:
-        if self.is_ratio:
-            return short(value, max(1, self.decimals + 1))
-        return rounded(value, self.decimals)
+        if not (self.is_ratio and math.isfinite(value) and value > 0.0):
+            return rounded(value, self.decimals)
+        # an error of e in the logarithm is one of e times the ratio; two digits at least
+        size = math.log10(value)
+        return rounded(value, max(self.decimals - math.ceil(size), 1 - math.floor(size)))
 
 
 class IntervalRow(NamedTuple):

@@ -1,13 +1,17 @@
 """What the draws say of every parameter, by its term and level."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from amagold.core.progress import show_steps
+
 INTERVAL, INNER = 0.9, 0.5  # shares of the draws between the ends of the intervals
 MOST_PARAMETERS = 20_000  # of one variable, above which some are looked at
 FEW_PARAMETERS = 500  # as many then
+AT_ONCE = 100  # places along an axis, between two steps of a bar
 MOST_VALUES = 4 * 10**7  # in memory at a time
 
 
@@ -40,18 +44,31 @@ class Parameter(NamedTuple):
 
 def parameters_of(run: Any) -> dict[str, list[Parameter]]:
     """The parameters of every variable of the posterior."""
-    found = {str(name): _of_variable(variable) for name, variable in run.posterior.items()}
-    return {name: parameters for name, parameters in found.items() if parameters}
+    variables = [some_of(variable) for variable in run.posterior.values() if variable.size]
+    parts = [part for variable in variables for part in _parts(variable)]
+    found: dict[str, list[Parameter]] = {}
+    with show_steps("looking at the draws") as report:
+        for number, part in enumerate(parts):
+            found.setdefault(str(part.name), []).extend(_of_part(part))
+            report(number + 1, len(parts))
+    return found
 
 
-def _of_variable(whole: Any) -> list[Parameter]:
+def _parts(variable: Any) -> Iterator[Any]:
+    """The variable, some places along its first axis at a time."""
+    if variable.ndim == 2:
+        yield variable
+        return
+    axis = variable.dims[2]
+    for start in range(0, variable.sizes[axis], AT_ONCE):
+        yield variable.isel({axis: slice(start, start + AT_ONCE)})
+
+
+def _of_part(variable: Any) -> list[Parameter]:
     import xarray
 
     from amagold.sampling._summary import summarise
 
-    if not whole.size:
-        return []
-    variable = some_of(whole)
     tree = xarray.DataTree.from_dict({"posterior": variable.to_dataset(name="part")})
     options: dict[str, Any] = {"fmt": "xarray", "round_to": "none", "ci_kind": "eti"}
     wide = summarise(tree, ci_prob=INTERVAL, **options)[0]["part"]
@@ -66,13 +83,16 @@ def _of_variable(whole: Any) -> list[Parameter]:
     ]
     levels = _levels(variable)
     return [
-        Parameter(str(whole.name), level, *numbers)
+        Parameter(str(variable.name), level, *numbers)
         for level, *numbers in zip(levels, *columns, strict=True)
     ]
 
 
 def some_of(variable: Any) -> Any:
     """All of the variable, or of very many parameters some that are evenly apart."""
+    bare = [axis for axis in variable.dims[2:] if axis not in variable.coords]
+    # numbers that stay with their places
+    variable = variable.assign_coords({axis: np.arange(variable.sizes[axis]) for axis in bare})
     count = int(np.prod(variable.shape[2:], dtype=np.int64))
     if count <= MOST_PARAMETERS:
         return variable
@@ -87,12 +107,7 @@ def some_of(variable: Any) -> Any:
 
 def _levels(variable: Any) -> list[str | None]:
     """What the places along the axes are called, in C order."""
-    axes = [
-        [str(value) for value in variable[axis].values]
-        if axis in variable.coords
-        else [str(number) for number in range(variable.sizes[axis])]
-        for axis in variable.dims[2:]
-    ]
+    axes = [[str(value) for value in variable[axis].values] for axis in variable.dims[2:]]
     if not axes:
         return [None]
     return [", ".join(names) for names in itertools.product(*axes)]
