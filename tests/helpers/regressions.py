@@ -68,6 +68,35 @@ MAKERS = {name: partial(make, name) for name in FAMILIES} | {
         X, NUMBERS, noise_scale=None, degrees_of_freedom=3.0, **options
     ),
 }
+
+
+class TwoNumbers(NamedTuple):
+    """A model of a predictor z and the logarithm k of a scale or shape, and scipy's log likelihood
+    of y given both.
+    """
+
+    model: Callable[..., Any]
+    y: np.ndarray
+    log_likelihoods: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+
+
+def _negative_binomial(y, z, k):
+    return stats.nbinom.logpmf(y, np.exp(k), 1.0 / (1.0 + np.exp(z - k)))
+
+
+TWO_NUMBERS = {
+    "gamma": TwoNumbers(
+        models.gamma,
+        np.exp(NUMBERS),
+        lambda y, z, k: stats.gamma.logpdf(y, np.exp(k), scale=np.exp(z - k)),
+    ),
+    "negative_binomial": TwoNumbers(models.negative_binomial, COUNTS**2, _negative_binomial),
+    "robust": TwoNumbers(
+        partial(models.robust, degrees_of_freedom=3.0),
+        NUMBERS,
+        lambda y, z, k: stats.t.logpdf(y, 3.0, z, np.exp(k)),
+    ),
+}
 KNOWN = [name for name in MAKERS if "unknown" not in name]
 
 

@@ -1,12 +1,25 @@
 """Ready-made posteriors."""
 
 from amagold.models._double_well import double_well
+from amagold.models._gamma import gamma
 from amagold.models._linear import linear
 from amagold.models._logistic import logistic
+from amagold.models._negative_binomial import negative_binomial
 from amagold.models._network import network
 from amagold.models._poisson import poisson
 from amagold.models._probit import probit
 from amagold.models._robust import robust
 from amagold.models._softmax import softmax
 
-__all__ = ["double_well", "linear", "logistic", "network", "poisson", "probit", "robust", "softmax"]
+__all__ = [
+    "double_well",
+    "gamma",
+    "linear",
+    "logistic",
+    "negative_binomial",
+    "network",
+    "poisson",
+    "probit",
+    "robust",
+    "softmax",
+]

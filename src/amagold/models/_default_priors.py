@@ -5,13 +5,15 @@ moves z by a coefficient of N(0, w^2), and z at the predictors' means is N(cente
 
 | model | w | center | spread |
 |---|---|---|---|
-| logistic, probit, poisson | 1 | the link of the mean outcome | 1 |
+| logistic, probit, poisson, gamma, negative_binomial | 1 | the link of the mean outcome | 1 |
 | softmax | 1 | 0 | 1 |
 | linear | 2.5 spread | mean of y | standard deviation of y |
 | robust | 2.5 spread | median of y | 1.4826 median absolute deviations of y |
 
 An unknown noise scale s has log s ~ N(log spread, 2^2): within a factor of 50 of the outcomes' own
-spread, nineteen times in twenty. Without an intercept everything is measured from zero.
+spread, nineteen times in twenty; an unknown shape of a gamma distribution log a ~ N(log(mean^2 /
+variance), 2^2), that of a negative binomial N(0, 2^2). Without an intercept everything is measured
+from zero.
 """
 
 import math

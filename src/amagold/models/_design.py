@@ -11,7 +11,7 @@ import numpy as np
 from amagold.core import checks
 from amagold.models._coded_rows import CodedRows, CodedTable
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
-from amagold.models._priors import CoefficientPrior, NoisePrior
+from amagold.models._priors import LOG_SHAPE, CoefficientPrior, NoisePrior
 from amagold.models._row_terms import RowTerms
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import InUnits, StoredOutcome, StoredPredictors
@@ -25,7 +25,7 @@ class Design(NamedTuple):
     """A table ready for classes or counts."""
 
     predictors: jax.Array | StoredPredictors | CodedRows
-    prior: CoefficientPrior
+    prior: CoefficientPrior | NoisePrior  # the latter where the outcomes have a shape of their own
     transform: UserScale | None  # None: positions are on the user's scale as they are
 
 
@@ -57,11 +57,19 @@ def design_of(
     standardize: bool | None,
     *,
     is_matrix: bool = False,
+    log_shape: float | None = None,
 ) -> Design:
-    """For an outcome without units: classes and counts."""
+    """For an outcome without units: classes and counts; `log_shape` is where the prior of an
+    unknown shape lies, in logarithms.
+    """
     is_standardised = _decide(sheet, prior_scale, standardize, None)
     units = Units()
-    prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units)
+    log_of = None if log_shape is None else ("shape", log_shape)
+    prior: CoefficientPrior | NoisePrior = _prior(
+        sheet, widths, prior_scale, standardize, is_standardised, units, log_of
+    )
+    if log_shape is not None:
+        prior = NoisePrior(prior, _single(log_shape), _single(LOG_NOISE_SCALE), LOG_SHAPE)
     return Design(
         sheet.stored(is_standardised),
         prior,
@@ -97,7 +105,8 @@ def noisy_design_of(
     scale = float(np.float32(outcomes.spread if noise_scale is None else noise_scale))
     units = Units(float(np.float32(outcomes.center)), scale) if is_standardised else Units()
     spread = outcomes.spread if noise_scale is None else None
-    prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units, spread)
+    log_of = None if spread is None else ("noise scale", float(np.log(spread)))
+    prior = _prior(sheet, widths, prior_scale, standardize, is_standardised, units, log_of)
     if spread is not None:
         prior = NoisePrior(
             prior, _single(np.log(spread) - np.log(units.scale)), _single(LOG_NOISE_SCALE)
@@ -196,10 +205,10 @@ def _prior(
     standardize: bool | None,
     is_standardised: bool,
     units: Units,
-    spread: float | None = None,
+    log_of: tuple[str, float] | None = None,
 ) -> CoefficientPrior:
-    """The prior in the coordinates that are sampled; `spread` is that of outcomes whose noise has a
-    scale of its own to speak of.
+    """The prior in the coordinates that are sampled; `log_of` is a scale or a shape that has a
+    prior of its own to speak of, and where that lies.
     """
     first, num_slopes = int(sheet.has_intercept), len(sheet.scales)
     slopes = np.full(num_slopes, widths.slope if prior_scale is None else float(prior_scale))
@@ -226,7 +235,7 @@ def _prior(
                 slopes[0] if num_slopes else 0.0,
                 center,
                 intercept,
-                *([] if spread is None else [np.log(spread)]),
+                *([] if log_of is None else [log_of[1]]),
             ]
         ),
         words=_words(
@@ -234,7 +243,7 @@ def _prior(
             num_slopes > 0,
             prior_scale is None,
             is_on_columns,
-            spread is not None,
+            None if log_of is None else log_of[0],
             isinstance(sheet.values, CodedTable) and sum(sheet.values.sizes) > 0,
         ),
     )
@@ -245,7 +254,7 @@ def _words(
     has_slopes: bool,
     is_default: bool,
     is_on_columns: bool,
-    has_noise: bool,
+    log_of: str | None,
     has_levels: bool,
 ) -> str:
     """The prior as a sentence, with places for its numbers."""
@@ -262,8 +271,8 @@ def _words(
     if has_intercept:
         place = " at the predictors' means" if is_on_columns and has_slopes else ""
         parts.append(f"the intercept{place} ~ N({{1:.4g}}, {{2:.4g}}^2)")
-    if has_noise:
-        parts.append(f"the log of the noise scale ~ N({{3:.4g}}, {LOG_NOISE_SCALE:g}^2)")
+    if log_of is not None:
+        parts.append(f"the log of the {log_of} ~ N({{3:.4g}}, {LOG_NOISE_SCALE:g}^2)")
     source = f"scaled by the data ({ASKED_FOR})" if is_default else "as given"
     return f"Priors {source}: {', '.join(parts)}."
 

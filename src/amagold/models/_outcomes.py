@@ -145,6 +145,18 @@ def numbers(y: ArrayLike | StoredOutcome, num_rows: int) -> np.ndarray | StoredO
     return values.astype(np.float64)
 
 
+def positive_numbers(y: ArrayLike, num_rows: int) -> np.ndarray:
+    """A finite number above zero for each example, in float64."""
+    values = numbers(y, num_rows)
+    assert isinstance(values, np.ndarray)
+    if values.min() <= 0.0:
+        raise ValueError(
+            f"y must hold numbers above zero, got {values.min():g}; drop those rows, or model "
+            "them by models.linear"
+        )
+    return values
+
+
 def numbers_beyond(y: ArrayLike | StoredOutcome, sheet: Sheet) -> np.ndarray | StoredOutcome:
     """The same less the offset: y - offset = x . theta + noise."""
     values = numbers(y, sheet.num_rows)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from amagold.target import LinearBounds, Posterior
 class CountExample(NamedTuple):
     """One row of the table: its predictors and its count."""
 
-    predictors: jax.Array
+    predictors: Any
     events: jax.Array
     weight: jax.Array | None = None
     offset: jax.Array | None = None

@@ -8,6 +8,7 @@ import numpy as np
 
 from amagold.core import trees
 
+LOG_SCALE, LOG_SHAPE = "log_noise_scale", "log_shape"
 PLACE = re.compile(r"\{(\d):\.4g\}")  # in the words of a prior, for one of its figures
 
 
@@ -63,16 +64,19 @@ class CoefficientPrior:
         return (PLACE.sub(lambda place: figures.get(place[1], place[0]), self.words),)
 
 
-@trees.record()
+@trees.record(static=("name",))
 class NoisePrior:
-    """The coefficients' prior, and log s ~ N(log_center, log_scale^2)."""
+    """The coefficients' prior, and log s ~ N(log_center, log_scale^2), where s is the scale of the
+    noise or the shape of the outcomes' distribution.
+    """
 
     coefficients: CoefficientPrior
     log_center: jax.Array
     log_scale: jax.Array
+    name: str = LOG_SCALE  # what the position calls log s
 
     def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
-        of_noise = -0.5 * ((position["log_noise_scale"] - self.log_center) / self.log_scale) ** 2
+        of_noise = -0.5 * ((position[self.name] - self.log_center) / self.log_scale) ** 2
         return self.coefficients(position["coefficients"]) + of_noise
 
     def sentences(self) -> tuple[str, ...]:

@@ -14,10 +14,9 @@ from amagold.models._coded_rows import CodedRows
 from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._gaussian_sums import GaussianSums, SumsExample, regression_of_sums
 from amagold.models._noise_shapes import Gaussian, StudentT
-from amagold.models._priors import CoefficientPrior, NoisePrior
+from amagold.models._priors import LOG_SHAPE, CoefficientPrior, NoisePrior
 from amagold.models._regression import (
     FAMILIES,
-    LOG_SCALE,
     Likelihood,
     Predictor,
     ScaledPredictor,
@@ -108,7 +107,9 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         )
     outcome, example = FAMILIES[name]
     data = example(**_of(DATA, arrays))
-    return regression(outcome(**of_outcome), data, prior, transform, num_classes)
+    shape = _of(NOISE, arrays)
+    whole = NoisePrior(prior, **shape, name=LOG_SHAPE) if shape else prior
+    return regression(outcome(**of_outcome), data, whole, transform, num_classes)
 
 
 def _settings(target: Posterior) -> dict[str, Any] | None:
@@ -129,15 +130,15 @@ def _settings(target: Posterior) -> dict[str, Any] | None:
         settings = _of_shape(outcome.shape, None)
     else:
         settings = _of_outcome(outcome)
-    is_scaled = isinstance(prior, NoisePrior)
-    if is_scaled:
-        prior = prior.coefficients
+    name = None
+    if isinstance(prior, NoisePrior):
+        name, prior = prior.name, prior.coefficients
     if settings is None or not isinstance(prior, CoefficientPrior) or target.bounds != bounds:
         return None
     if not isinstance(target.transform, UserScale | None):
         return None
     usual: Any = Predictor(is_contrast="num_classes" in settings.get("outcome", {}))
-    usual = ScaledPredictor(usual, LOG_SCALE) if is_scaled else usual
+    usual = ScaledPredictor(usual, name) if name is not None else usual
     return settings | {"prior": prior.words} if likelihood.predictor == usual else None
 
 

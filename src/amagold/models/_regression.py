@@ -17,8 +17,6 @@ from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
 from amagold.target._linear_bounds import SparsePredictor
 
-LOG_SCALE = "log_noise_scale"
-
 
 class Outcome(Protocol):
     """log p(y | z) of one example, how fast it can change with z, and what outcomes to expect.
@@ -155,8 +153,8 @@ def regression(
     width = num_predictors(data)
     init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     if isinstance(prior, NoisePrior):
-        predictor = ScaledPredictor(predictor, LOG_SCALE)
-        init = {"coefficients": init, LOG_SCALE: np.float32(0.0)}
+        predictor = ScaledPredictor(predictor, prior.name)
+        init = {"coefficients": init, prior.name: np.float32(0.0)}
     if example_of(data).weight is not None:
         outcome = Weighted(outcome)
     bounds = outcome.bounds(predictor)

@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from amagold.core import trees
+from amagold.models._priors import LOG_SCALE
 
 
 @trees.record(static=("is_matrix",))
@@ -30,12 +31,7 @@ class UserScale:
     def __call__(self, position: Any) -> Any:
         """theta of u; leading axes are allowed."""
         if isinstance(position, dict):
-            here, (scale,) = _module(position["log_noise_scale"], self.response_scale)
-            log_noise_scale = here.asarray(position["log_noise_scale"]) + here.log(scale)
-            return {
-                "coefficients": self(position["coefficients"]),
-                "log_noise_scale": log_noise_scale,
-            }
+            return self._with_others(position, self(position["coefficients"]), 1.0)
         here, (scales, center, scale) = _module(
             position, self.scales, self.response_center, self.response_scale
         )
@@ -50,12 +46,7 @@ class UserScale:
     def inverse(self, reported: Any) -> Any:
         """u of theta."""
         if isinstance(reported, dict):
-            here, (scale,) = _module(reported["log_noise_scale"], self.response_scale)
-            log_noise_scale = here.asarray(reported["log_noise_scale"]) - here.log(scale)
-            return {
-                "coefficients": self.inverse(reported["coefficients"]),
-                "log_noise_scale": log_noise_scale,
-            }
+            return self._with_others(reported, self.inverse(reported["coefficients"]), -1.0)
         here, (scales, center, scale) = _module(
             reported, self.scales, self.response_center, self.response_scale
         )
@@ -66,6 +57,16 @@ class UserScale:
         at_center = rows[0] + here.sum(_column(centers, rows) * rows[1:], axis=0) - center
         standardised = here.concatenate([at_center[None], rows[1:] * _column(scales, rows)]) / scale
         return here.moveaxis(standardised, 0, self._axis)
+
+    def _with_others(self, given: dict[str, Any], coefficients: Any, sign: float) -> dict[str, Any]:
+        """Beside the coefficients, the noise's scale has the units of the outcomes; the shape of a
+        distribution has none.
+        """
+        found = given | {"coefficients": coefficients}
+        if LOG_SCALE in given:
+            here, (scale,) = _module(given[LOG_SCALE], self.response_scale)
+            found[LOG_SCALE] = here.asarray(given[LOG_SCALE]) + sign * here.log(scale)
+        return found
 
     @property
     def _axis(self) -> int:
