@@ -40,7 +40,10 @@ COMMANDS = (
                 ("--family",),
                 {
                     "default": "logistic",
-                    "choices": ["logistic", "probit", "poisson", "linear", "robust"],
+                    "choices": [
+                        *("logistic", "probit", "poisson", "negative_binomial", "gamma"),
+                        *("linear", "robust"),
+                    ],
                     "help": "what the outcome is like (default: logistic)",
                 },
             ),
@@ -51,6 +54,18 @@ COMMANDS = (
             Option(
                 ("--drop-missing",),
                 {"action": "store_true", "help": "leave out rows with missing values"},
+            ),
+            Option(("--weights",), {"metavar": "COLUMN", "help": "how often each row counts"}),
+            Option(
+                ("--offset",), {"metavar": "COLUMN", "help": "added to the predictor of each row"}
+            ),
+            Option(
+                ("--trials",),
+                {"metavar": "COLUMN", "help": "how often each row was tried (logistic, probit)"},
+            ),
+            Option(
+                ("--exposure",),
+                {"metavar": "COLUMN", "help": "over what each count was seen (counts)"},
             ),
             Option(
                 ("--prior",),

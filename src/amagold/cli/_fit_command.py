@@ -10,6 +10,10 @@ def run(
     outcome: str | None = None,
     drop_missing: bool = False,
     prior: list[str] | None = None,
+    weights: str | None = None,
+    offset: str | None = None,
+    trials: str | None = None,
+    exposure: str | None = None,
     store: str | None = None,
     report: str | None = None,
     num_samples: int = 1000,
@@ -24,6 +28,10 @@ def run(
       outcome: the column of the outcome, without a formula.
       drop_missing: whether to leave out rows with missing values.
       prior: TERM=KIND(NUMBERS) of single terms.
+      weights: the column of how often each row counts.
+      offset: the column of what is added to each row's predictor.
+      trials: the column of how often each row was tried.
+      exposure: the column of what each count was seen over.
       store: the folder for the draws; None keeps none.
       report: an HTML file to write the report to, or None.
       num_samples: draws of each chain.
@@ -37,7 +45,9 @@ def run(
         checked_path(report, "report")
     priors = parsed_priors(prior or [])
     options = {"outcome": outcome, "drop_missing": drop_missing, "priors": priors}
-    result = fit(formula, table, family, **options, store=store, num_samples=num_samples, seed=seed)
+    of_rows = {"weights": weights, "offset": offset, "trials": trials, "exposure": exposure}
+    sampling = {"store": store, "num_samples": num_samples, "seed": seed}
+    result = fit(formula, table, family, **options, **of_rows, **sampling)
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:
         print(printable(result.summary().to_string()))

@@ -32,8 +32,9 @@ class CodedTable(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "CodedTable":
         """Some of the rows."""
-        return self._replace(
-            numbers=self.numbers[rows], codes=self.codes[rows], multipliers=self.multipliers[rows]
+        # not _replace, which asks a tuple for its length
+        return CodedTable(
+            self.numbers[rows], self.codes[rows], self.multipliers[rows], *tuple(self)[3:]
         )
 
     def widths(self, weights: np.ndarray | None) -> np.ndarray:

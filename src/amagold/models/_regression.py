@@ -115,6 +115,7 @@ class Likelihood:
 
     predictor: Predictor | ScaledPredictor
     outcome: Outcome
+    merged: jax.Array | None = None  # from how many rows to how many, where equal ones are one
 
     @property
     def composition(self) -> tuple[Any, Any]:
@@ -125,6 +126,12 @@ class Likelihood:
 
     def __call__(self, position: trees.PyTree, example: Any) -> jax.Array:
         return self.outcome(self.predictor(position, example), example)
+
+    def sentences(self) -> tuple[str, ...]:
+        if self.merged is None:
+            return ()
+        before, after = np.asarray(self.merged).tolist()
+        return (f"{before:,} rows are merged into {after:,}, which differ and count as often.",)
 
 
 def example_of(data: Any) -> Any:

@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import jax.numpy as jnp
+
 from amagold import models
+from amagold.models._coded_rows import CodedTable
+from amagold.models._merged_rows import MergedRows, merged_rows
+from amagold.models._row_terms import RowTerms
 from amagold.priors import TermPrior
 from amagold.sampling import sample
 from amagold.sampling._advice import warn
@@ -13,6 +18,7 @@ from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_f
 from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
+from amagold.tables._row_columns import RowColumns
 from amagold.tables._table_description import describe_table
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
@@ -28,6 +34,8 @@ FAMILIES: dict[str, str | None] = {
     "poisson": None,
     "linear": "sigma",
     "robust": "sigma",
+    "negative_binomial": "alpha",
+    "gamma": "alpha",
 }
 
 
@@ -40,12 +48,18 @@ def fit(
     drop_missing: bool = False,
     prior_scale: float | None = None,
     priors: Mapping[str, TermPrior | str] | None = None,
+    weights: Any = None,
+    offset: Any = None,
+    trials: Any = None,
+    exposure: Any = None,
     **sample_arguments: Any,
 ) -> Run:
     """Draws from the posterior of a regression, by the terms of a formula.
 
     Variables of the posterior are named as Bambi names them: "Intercept", "distance", and
-    "C(month)" with its levels as coordinates; "sigma" is the noise's scale.
+    "C(month)" with its levels as coordinates; "sigma" is the noise's scale, "alpha" the shape of
+    negative binomial and gamma outcomes. Rows that are alike are merged into one that counts as
+    often, where that makes the table clearly smaller.
 
     Args:
       formula: such as "late ~ distance + C(month) + log(age)", in formulaic's words; columns of
@@ -53,7 +67,7 @@ def fit(
         None takes all other columns for the `outcome`.
       table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), or the path of a
         CSV, Parquet or Arrow file.
-      family: "logistic", "probit", "poisson", "linear" or "robust".
+      family: "logistic", "probit", "poisson", "negative_binomial", "gamma", "linear" or "robust".
       outcome: the column of the outcome, where there is no formula.
       drop_missing: whether to leave out rows with missing values in the columns that are used.
       prior_scale: as for `amagold.models`; None scales priors by the data. A level's coefficient
@@ -61,12 +75,20 @@ def fit(
       priors: by the name of a term, its own in place of the usual one, on the scale of its
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
         "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero.
+      weights: how often each row counts, as a column's name or an array; rows of weight zero are
+        left out.
+      offset: what is added to the predictor of each row, likewise.
+      trials: how often each row was tried, likewise; the outcome counts the successes ("logistic",
+        "probit").
+      exposure: over what each count was seen, likewise; the offset is its logarithm ("poisson",
+        "negative_binomial").
       **sample_arguments: as for `amagold.sample`.
     """
+    of_rows = RowColumns(weights, offset, trials, exposure)
     columns = None
     if formula is not None:  # of a file no others are read
         parsed = parsed_formula(formula)
-        columns = [parsed.outcome, *parsed.columns]
+        columns = list(dict.fromkeys([parsed.outcome, *parsed.columns, *of_rows.named.values()]))
     shown = None if sample_arguments.get("progress", True) else False
     # not kept here: the table of a file is needed no longer than it is coded
     model = model_of(
@@ -77,6 +99,7 @@ def fit(
         drop_missing,
         prior_scale,
         priors,
+        **of_rows._asdict(),
     )
     model = dataclasses.replace(model, source=table)
     run = sample(model.target, **sample_arguments)
@@ -97,20 +120,25 @@ def model_of(
     drop_missing: bool,
     prior_scale: float | None,
     priors: Mapping[str, TermPrior | str] | None = None,
+    **of_rows: Any,
 ) -> TableModel:
     """The posterior of a formula and a table."""
     if family not in FAMILIES:
         known = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
-    parsed = _parsed(formula, outcome, frame)
+    given = RowColumns(**of_rows)
+    given.check(family)
+    parsed = _parsed(formula, outcome, frame, list(given.named.values()))
     left, num_read = parsed.outcome, len(frame)
-    frame = without_missing(frame, [left, *parsed.columns], drop_missing)
+    frame, columns = given.with_arrays(frame)
+    frame = without_missing(frame, [left, *parsed.columns, *columns.named.values()], drop_missing)
     observed, classes = outcome_of(left, frame, family)
-    terms, coded = terms_of(parsed, frame, observed if family in TWO_CLASSES else None)
+    is_two = family in TWO_CLASSES and given.trials is None
+    terms, coded = terms_of(parsed, frame, observed if is_two else None)
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
-    build = getattr(models, family)
+    rows = columns.terms(frame)
     try:
-        target = build(coded, observed, intercept=terms.has_intercept, **options)
+        target = _built(coded, observed, rows, family, terms.has_intercept, options)
     except ValueError as reason:  # models speak of X and y
         said = str(reason)
         column = f"outcome {left!r}" + said[1:] if said.startswith("y ") else said
@@ -129,12 +157,42 @@ def model_of(
         names=coded.names,
         law=law_of(target),
         scale=FAMILIES[family],
-        arguments={"drop_missing": drop_missing, "prior_scale": prior_scale, "priors": priors},
+        arguments={
+            "drop_missing": drop_missing,
+            "prior_scale": prior_scale,
+            "priors": priors,
+            **given.remembered,
+        },
         example=first_row(frame, terms.columns),
     )
 
 
-def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormula:
+def _built(
+    coded: CodedTable,
+    observed: Any,
+    rows: RowTerms,
+    family: str,
+    has_intercept: bool,
+    options: dict[str, Any],
+) -> Any:
+    """The posterior of the coded table; equal rows are merged, unless sums stand for all."""
+    build = getattr(models, family)
+    if family == "linear":
+        found = MergedRows(coded, observed, rows, len(coded))
+    else:
+        found = merged_rows(coded, observed, rows, family)
+    terms = {name: values for name, values in found.rows._asdict().items() if values is not None}
+    target = build(found.table, found.outcomes, intercept=has_intercept, **terms, **options)
+    if not found.is_merged:
+        return target
+    merged = jnp.asarray([found.num_before, len(found.table)], jnp.int32)
+    likelihood = dataclasses.replace(target.log_likelihood, merged=merged)
+    return dataclasses.replace(target, log_likelihood=likelihood)
+
+
+def _parsed(
+    formula: str | None, outcome: str | None, frame: Any, of_rows: list[str]
+) -> ParsedFormula:
     if formula is not None:
         if outcome is not None:
             raise ValueError("outcome must not be given with a formula, which names it before '~'")
@@ -142,7 +200,7 @@ def _parsed(formula: str | None, outcome: str | None, frame: Any) -> ParsedFormu
     if outcome is None or outcome not in frame.columns:
         known = ", ".join(map(repr, frame.columns[:20]))
         raise ValueError(f"outcome must be one of the columns {known}, got {outcome!r}")
-    others = [name for name in frame.columns if name != outcome]
+    others = [name for name in frame.columns if name not in (outcome, *of_rows)]
     if len(others) > MOST_NUMBERS:
         raise ValueError(
             f"table must have at most {MOST_NUMBERS:,} columns beside the outcome, got "

@@ -6,6 +6,7 @@ import numpy as np
 
 from amagold.core import checks
 from amagold.models._coded_rows import CodedTable
+from amagold.tables._row_columns import RowColumns
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 
@@ -37,6 +38,12 @@ class ObservedRows(NamedTuple):
 
 def observed_rows(model: TableModel, table: Any) -> ObservedRows:
     """The rows that were fitted, or those of a table."""
+    of_rows = [name for name in RowColumns._fields if name in model.arguments]
+    if of_rows:
+        raise ValueError(
+            f"checks and comparisons need rows that count once each, but the model has "
+            f"{', '.join(of_rows)}; fit without, or compare predictions"
+        )
     frame = model.rows(table)
     outcomes, classes = outcome_of(model.outcome, frame, model.family)
     if classes != model.classes:

@@ -6,9 +6,11 @@ from typing import Any
 
 from amagold.models._gaussian_sums import GaussianSums
 from amagold.models._regression import Likelihood, Outcome
+from amagold.models._weighted import Weighted
 from amagold.report._table_facts import TableFacts
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
+from amagold.tables._row_columns import RowColumns
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
 
@@ -48,7 +50,8 @@ class TableModel:
     @property
     def columns(self) -> list[str]:
         """All that the model reads, the outcome first."""
-        return list(dict.fromkeys([self.outcome, *self.terms.columns]))
+        of_rows = [self.arguments[name] for name in RowColumns._fields if name in self.arguments]
+        return list(dict.fromkeys([self.outcome, *self.terms.columns, *of_rows]))
 
     def rows(self, table: Any = None) -> Any:
         """The rows that were fitted, or others with their outcomes: a narwhals frame without
@@ -79,7 +82,8 @@ def law_of(target: Posterior) -> Outcome:
     """How the outcome of one row follows from its predictor, on the scales of the draws."""
     likelihood = target.log_likelihood
     assert isinstance(likelihood, (Likelihood, GaussianSums))
-    return likelihood.outcome
+    outcome = likelihood.outcome
+    return outcome.outcome if isinstance(outcome, Weighted) else outcome
 
 
 def needs_model(run: Any, what: str) -> TableModel:

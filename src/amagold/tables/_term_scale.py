@@ -7,6 +7,7 @@ import numpy as np
 from jax.core import Tracer
 
 from amagold.core import trees
+from amagold.models._priors import LOG_SCALE, LOG_SHAPE
 from amagold.models._scale import UserScale
 from amagold.tables._term_codes import Term
 
@@ -31,10 +32,15 @@ class TermScale:
             for term in self.terms
         }
         if self.noise:
-            log_scale = found["log_noise_scale"]
+            log_scale = found[self.log_noise]
             here = jnp if isinstance(log_scale, Tracer) else np
             named[self.noise] = here.exp(log_scale)
         return named
+
+    @property
+    def log_noise(self) -> str:
+        """What the position calls its logarithm."""
+        return LOG_SCALE if self.noise == "sigma" else LOG_SHAPE
 
     def inverse(self, reported: dict[str, Any]) -> Any:
         shapes = [np.shape(reported[term.name]) for term in self.terms]
@@ -46,5 +52,5 @@ class TermScale:
             flat[..., np.array(term.places)] = values[..., None] if term.levels is None else values
         found: Any = flat
         if self.noise:
-            found = {"coefficients": flat, "log_noise_scale": np.log(reported[self.noise])}
+            found = {"coefficients": flat, self.log_noise: np.log(reported[self.noise])}
         return found if self.scale is None else self.scale.inverse(found)

@@ -1,0 +1,102 @@
+"""Rows that are alike, merged into one that counts as often: the same posterior from fewer rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from amagold.models._coded_rows import CodedTable
+from amagold.models._row_terms import RowTerms, checked_rows
+
+SAMPLE = 2**14  # rows, none of which is like another where merging is not worth a look
+CLEARLY = 0.5  # of the rows, which merging must leave at most
+OF_TWO_CLASSES = ("logistic", "probit")
+
+
+class MergedRows(NamedTuple):
+    """A table, its outcomes and what its rows count."""
+
+    table: CodedTable
+    outcomes: Any
+    rows: RowTerms
+    num_before: int
+
+    @property
+    def is_merged(self) -> bool:
+        return len(self.table) < self.num_before
+
+
+def merged_rows(
+    table: CodedTable, outcomes: np.ndarray, given: RowTerms, family: str
+) -> MergedRows:
+    """Equal rows as one with the sum of their weights, where that makes the table clearly smaller.
+
+    Rows of two classes that differ in nothing else become one of several trials.
+    """
+    unchanged = MergedRows(table, outcomes, given, len(table))
+    rows, counts = checked_rows(given, len(table))
+    if counts is not None:
+        table, outcomes = table.take(counts), outcomes[counts]
+    weights = np.ones(len(table)) if rows.weights is None else rows.weights
+    as_trials = family in OF_TWO_CLASSES and _are_chances(outcomes, rows, weights)
+    columns = [*table.codes.T, *table.numbers.T, *table.multipliers.T]
+    columns += [] if rows.offset is None else [rows.offset]
+    columns += [] if as_trials or rows.trials is None else [rows.trials]
+    columns += [] if as_trials else [outcomes]
+    found = _groups(columns, len(table))
+    if found is None or len(found.first) > CLEARLY * len(table):
+        return unchanged
+    offset = None if rows.offset is None else rows.offset[found.first]
+    few = table.take(found.first)
+    if as_trials:
+        trials = weights if rows.trials is None else weights * rows.trials
+        successes = np.where(outcomes > 0, outcomes, 0.0) * weights
+        both = (np.bincount(found.group, each, len(few)) for each in (successes, trials))
+        outcomes, trials = both
+        return MergedRows(few, outcomes, RowTerms(None, offset, trials), unchanged.num_before)
+    total = np.bincount(found.group, weights, len(few))
+    trials = None if rows.trials is None else rows.trials[found.first]
+    terms = RowTerms(total, offset, trials)
+    return MergedRows(few, outcomes[found.first], terms, unchanged.num_before)
+
+
+class Groups(NamedTuple):
+    first: np.ndarray  # a row of each group
+    group: np.ndarray  # of each row
+
+
+def _groups(columns: list[np.ndarray], num_rows: int) -> Groups | None:
+    """Rows that are equal in all columns; None where there are hardly any."""
+    spread = np.linspace(0, num_rows - 1, min(num_rows, SAMPLE)).astype(np.int64)
+    some = _fingerprints([column[spread] for column in columns], len(spread))
+    if num_rows > SAMPLE and len(np.unique(some)) == len(spread):
+        return None
+    _, first, group = np.unique(
+        _fingerprints(columns, num_rows), return_index=True, return_inverse=True
+    )
+    # rows of one fingerprint that are not equal are next to impossible, and would be no merging
+    is_equal = all(np.array_equal(column, column[first][group]) for column in columns)
+    return Groups(first, group) if is_equal else None
+
+
+def _fingerprints(columns: list[np.ndarray], num_rows: int) -> np.ndarray:
+    """64 bits of each row, which nearly never agree for rows that differ (splitmix64)."""
+    bits = np.zeros(num_rows, np.uint64)
+    for column in columns:
+        # -0 counts as 0
+        values = column.astype(np.float64) + 0.0
+        bits = bits * np.uint64(0x9E3779B97F4A7C15) + values.view(np.uint64)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits = bits ^ (bits >> np.uint64(31))
+    return bits
+
+
+def _are_chances(outcomes: np.ndarray, rows: RowTerms, weights: np.ndarray) -> bool:
+    """Whether outcomes are of two classes, or successes of trials, and weights are whole."""
+    if not np.all(weights == np.floor(weights)):
+        return False
+    if rows.trials is not None:
+        is_whole = np.all(outcomes == np.floor(outcomes))
+        return bool(is_whole and np.all((outcomes >= 0) & (outcomes <= rows.trials)))
+    are_two = np.all((outcomes == 0) | (outcomes == 1))
+    return bool(are_two or np.all((outcomes == -1) | (outcomes == 1)))
