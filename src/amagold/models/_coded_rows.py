@@ -34,7 +34,12 @@ class CodedTable(NamedTuple):
         """Some of the rows."""
         # not _replace, which asks a tuple for its length
         return CodedTable(
-            self.numbers[rows], self.codes[rows], self.multipliers[rows], *tuple(self)[3:]
+            self.numbers[rows],
+            self.codes[rows],
+            self.multipliers[rows],
+            self.names,
+            self.sizes,
+            self.multiplied_by,
         )
 
     def widths(self, weights: np.ndarray | None) -> np.ndarray:

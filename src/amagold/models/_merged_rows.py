@@ -59,12 +59,12 @@ def merged_rows(
     return MergedRows(few, outcomes[found.first], terms, unchanged.num_before)
 
 
-class Groups(NamedTuple):
+class AlikeRows(NamedTuple):
     first: np.ndarray  # a row of each group
     group: np.ndarray  # of each row
 
 
-def _groups(columns: list[np.ndarray], num_rows: int) -> Groups | None:
+def _groups(columns: list[np.ndarray], num_rows: int) -> AlikeRows | None:
     """Rows that are equal in all columns; None where there are hardly any."""
     spread = np.linspace(0, num_rows - 1, min(num_rows, SAMPLE)).astype(np.int64)
     some = _fingerprints([column[spread] for column in columns], len(spread))
@@ -75,7 +75,7 @@ def _groups(columns: list[np.ndarray], num_rows: int) -> Groups | None:
     )
     # rows of one fingerprint that are not equal are next to impossible, and would be no merging
     is_equal = all(np.array_equal(column, column[first][group]) for column in columns)
-    return Groups(first, group) if is_equal else None
+    return AlikeRows(first, group) if is_equal else None
 
 
 def _fingerprints(columns: list[np.ndarray], num_rows: int) -> np.ndarray:
