@@ -90,6 +90,31 @@ def test_files_are_alike(tmp_path):
         assert set(few.columns) >= {"late", "x"}
 
 
+def test_tables_of_many_files_are_alike(tmp_path):
+    import amagold
+
+    frame, wanted = table(), model(table())
+    several = tmp_path / "several"
+    several.mkdir()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    frame[:50].to_parquet(several / "1.parquet")
+    frame[50:].to_parquet(several / "2.parquet")
+    frame.to_parquet(tmp_path / "one.parquet")
+    store = amagold.data.prepare(tmp_path / "one.parquet", tmp_path / "rows", progress=False)
+    for folder in (several, store):
+        assert_same(model(folder), wanted)
+    opened = amagold.data.open(store)
+    formula = "late ~ x + C(month)"
+    few = read_table(opened, columns=["late", "x", "month"])
+    found = model_of(formula, few, "logistic", None, False, None)
+    assert_same(found, model(frame, formula))
+    with pytest.raises(ValueError, match="give the folder of the row store"):
+        read_table(opened, columns=["origin"])
+    with pytest.raises(ValueError, match="holds none"):
+        read_table(empty)
+
+
 COLUMNS = {
     "whole numbers with gaps": ("x", pandas.array(np.arange(NUM_ROWS) % 7, "Int64"), "float64"),
     "decimals": ("x", [Decimal(row) / 4 for row in range(NUM_ROWS)], "float64"),

@@ -7,7 +7,10 @@ from typing import Any
 from amagold.core.files import as_path
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
+from amagold.data import Data
+from amagold.data._row_store import is_row_store
 from amagold.tables._column_names import check_columns
+from amagold.tables._read_stored import read_data, read_store
 from amagold.tables._read_text import TEXTS, read_text
 
 FILES = (*TEXTS, ".parquet", ".pq", ".arrow", ".feather", ".ipc")
@@ -30,6 +33,10 @@ def read_table(
     if isinstance(given, (str, Path)):
         given = _read_file(as_path(name, given, "a file"), name, columns, shown)
     nw = required("narwhals", "tables")
+    if isinstance(given, Data):
+        required("pyarrow", "tables")
+        with show_steps("Reading rows", shown=shown) as report:
+            given = read_data(given, columns, report)
     try:
         frame = nw.from_native(given)
     except TypeError:
@@ -56,6 +63,8 @@ def suffix_of(path: Path) -> str:
 
 
 def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
+    if path.is_dir():
+        return _read_folder(path, name, columns, shown)
     if not path.is_file():
         raise ValueError(f"{name} must be a file that exists, but {str(path)!r} is none")
     suffix = suffix_of(path)
@@ -74,6 +83,28 @@ def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool
         except (pyarrow.ArrowException, OSError, EOFError) as reason:
             why = str(reason).splitlines()[0]
             raise ValueError(f"{name} must be a whole file, but {str(path)!r}: {why}") from None
+
+
+def _read_folder(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
+    """A row store, or files of Parquet or Arrow, one after the other."""
+    pyarrow = required("pyarrow", "tables")
+    if is_row_store(path):
+        with show_steps(f"Reading {path.name}", shown=shown) as report:
+            return read_store(path, columns, report)
+    files = sorted(file for file in path.iterdir() if suffix_of(file) in FILES)
+    if not files:
+        raise ValueError(
+            f"{name} must be a file, a row store or a folder of tables, but {str(path)!r} holds "
+            f"none ({', '.join(FILES)})"
+        )
+    found = [_read_file(file, name, columns, shown) for file in files]
+    if len({tuple(each.column_names) for each in found}) > 1:
+        raise ValueError(f"{name} must have the same columns in all files of {str(path)!r}")
+    try:
+        return pyarrow.concat_tables(found, promote_options="permissive")
+    except pyarrow.ArrowException as reason:
+        why = str(reason).splitlines()[0]
+        raise ValueError(f"{name} must have columns of one type in all files, but {why}") from None
 
 
 def _read_parquet(path: Path, columns: Sequence[str] | None, report: Any) -> Any:
