@@ -27,7 +27,10 @@ COMMANDS = (
         "Fit a regression to a table, and print its coefficients.",
         "amagold.cli._fit_command",
         (
-            Option(("table",), {"metavar": "TABLE", "help": "a CSV, Parquet or Arrow file"}),
+            Option(
+                ("table",),
+                {"metavar": "TABLE", "help": "a CSV, Parquet or Arrow file, or a folder"},
+            ),
             Option(
                 ("formula",),
                 {

@@ -30,7 +30,7 @@ class CodedTable(NamedTuple):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, rows: np.ndarray) -> "CodedTable":
+    def take(self, rows: np.ndarray | slice) -> "CodedTable":
         """Some of the rows."""
         # not _replace, which asks a tuple for its length
         return CodedTable(

@@ -8,6 +8,7 @@ from amagold.tables._term_codes import INTERCEPT, Term
 MOST_COEFFICIENTS = 1000  # whose sums of products are looked at
 SAME = 1e-9  # of a direction's mean square, in units of the columns' own
 FEW = 3  # names in a sentence
+ONE_BLOCK = 2**18  # rows
 
 
 def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
@@ -71,11 +72,23 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
 
 
 def _gram(coded: CodedTable, has_intercept: bool) -> np.ndarray:
-    """X'X, factor by factor, of numbers less their means where there is an intercept."""
+    """X'X of standardised numbers and of levels, a block of rows at a time."""
+    parts = [slice(start, start + ONE_BLOCK) for start in range(0, len(coded), ONE_BLOCK)]
+    means = coded.numbers.mean(axis=0) if has_intercept else np.zeros(coded.numbers.shape[1])
+    squares = [((coded.numbers[rows] - means) ** 2).sum(axis=0) for rows in parts]
+    scales = np.sqrt(np.sum(squares, axis=0) / len(coded))
+    scales = np.where(scales > 0, scales, 1.0)
+    width = len(coded.names) + has_intercept
+    gram = np.zeros((width, width))
+    for rows in parts:
+        numbers = (coded.numbers[rows] - means) / scales
+        gram += _gram_of(coded.take(rows), numbers, has_intercept)
+    return gram
+
+
+def _gram_of(coded: CodedTable, numbers: np.ndarray, has_intercept: bool) -> np.ndarray:
+    """The same of some rows, factor by factor."""
     num_rows = len(coded)
-    numbers = coded.numbers - (coded.numbers.mean(axis=0) if has_intercept else 0.0)
-    scales = np.sqrt(np.einsum("ij,ij->j", numbers, numbers) / num_rows)
-    numbers = numbers / np.where(scales > 0, scales, 1.0)
     if has_intercept:
         numbers = np.concatenate([np.ones((num_rows, 1)), numbers], axis=1)
     blocks: list[tuple[int, np.ndarray | None, np.ndarray | None]] = []

@@ -65,8 +65,9 @@ def fit(
       formula: such as "late ~ distance + C(month) + log(age)", in formulaic's words; columns of
         texts, and those in C(...), are factors, whose first level the others are compared with.
         None takes all other columns for the `outcome`.
-      table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), or the path of a
-        CSV, Parquet or Arrow file.
+      table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), the path of a CSV,
+        Parquet or Arrow file, of a folder of them or of a row store, or what `amagold.data.open`
+        gives. Of files only the columns that are used are read, which must fit into memory.
       family: "logistic", "probit", "poisson", "negative_binomial", "gamma", "linear" or "robust".
       outcome: the column of the outcome, where there is no formula.
       drop_missing: whether to leave out rows with missing values in the columns that are used.

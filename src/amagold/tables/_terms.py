@@ -49,6 +49,7 @@ def terms_of(
     check_kinds(formula, columns)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
+    del columns  # as large as what was made of them
     check_terms(spec, terms, coded)
     doubts = collinear_terms(coded, terms)
     if classes is not None:
