@@ -17,7 +17,10 @@ def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
     has_intercept = any(term.name == INTERCEPT for term in terms)
     if not 1 < width + has_intercept <= MOST_COEFFICIENTS:
         return []
-    gram = _gram(coded, has_intercept)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = _gram(coded, has_intercept)
+    if not np.isfinite(gram).all():  # numbers that are too wide are refused with the model
+        return []
     lengths = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     scaled = gram / lengths / lengths[:, None]
     if _is_above(scaled, SAME):
