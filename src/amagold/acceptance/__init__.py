@@ -10,6 +10,7 @@ from amagold.acceptance._delayed import Delayed, DelayedTest, delayed
 from amagold.acceptance._firefly import FireflyTest
 from amagold.acceptance._firefly_setup import Firefly, firefly
 from amagold.acceptance._full_test import FullTest, full
+from amagold.acceptance._level_test import LevelTest
 from amagold.acceptance._never_reject import NeverReject, never_reject
 from amagold.acceptance._predicted_acceptance import predicted_acceptance
 from amagold.acceptance._sequential_test import SequentialTest
@@ -28,6 +29,7 @@ __all__ = [
     "Firefly",
     "FireflyTest",
     "FullTest",
+    "LevelTest",
     "NeverReject",
     "SequentialTest",
     "Tuna",

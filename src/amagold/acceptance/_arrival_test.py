@@ -72,12 +72,12 @@ class ArrivalTest(Acceptance):
         posterior = self.with_data(target)
         log_uniform, key = draws
         there, rate, scans, look = self.question(posterior, memory, proposed)
-        count = count_arrivals(posterior, rate, key, self.table, self.block_size, look)
+        count = count_arrivals(posterior, rate, key, self.table.num_words, self.block_size, look)
         return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
     def foresee(self, draws: Draws) -> tuple[Arrivals, RowNumbers]:
         """The first candidates, of those that `decide` would begin with."""
-        block = arrivals_of(draws[1], jnp.int32(0), self.table, self.block_size)
+        block = arrivals_of(draws[1], jnp.int32(0), self.table.num_words, self.block_size)
         arrivals = jax.tree.map(lambda leaf: leaf[..., : self.num_foreseen], block)
         examples, _ = self.table.candidates(arrivals.words)
         comes_in_time = jnp.cumsum(arrivals.waiting_times) < self.horizon

@@ -80,10 +80,10 @@ def draw_test(key: RandomKey) -> Draws:
     return -jax.random.exponential(uniform_key), arrivals_key
 
 
-def arrivals_of(key: RandomKey, number: Whole, table: ArrivalTable, block_size: int) -> Arrivals:
-    """A block of them; one call of the generator for all its numbers."""
+def arrivals_of(key: RandomKey, number: Whole, num_words: int, block_size: int) -> Arrivals:
+    """A block of them, each with so many words; one call of the generator for all its numbers."""
     waiting_times, *words, keeps = jax.random.bits(
-        jax.random.fold_in(key, number), (2 + table.num_words, block_size), jnp.uint32
+        jax.random.fold_in(key, number), (2 + num_words, block_size), jnp.uint32
     )
     return Arrivals(-jnp.log1p(-unit(waiting_times)), jnp.stack(words), unit(keeps))
 
@@ -96,7 +96,7 @@ def count_arrivals(
     target: Posterior,
     rate: Scalar,
     key: RandomKey,
-    table: ArrivalTable,
+    num_words: int,
     block_size: int,
     look: Look,
 ) -> Count:
@@ -105,7 +105,7 @@ def count_arrivals(
     """
 
     def block(count: Count) -> Count:
-        return look(count, arrivals_of(key, count.num_blocks, table, block_size))
+        return look(count, arrivals_of(key, count.num_blocks, num_words, block_size))
 
     return while_any(target.examples, lambda count: count.time < rate, block, none_counted())
 

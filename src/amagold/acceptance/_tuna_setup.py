@@ -13,6 +13,8 @@ from jax import Array
 
 from amagold.acceptance._arrival_table import arrival_table, sums_of
 from amagold.acceptance._bounds_agreement import check_agreement
+from amagold.acceptance._level_setup import has_levels, level_test
+from amagold.acceptance._level_test import LevelTest
 from amagold.acceptance._remainders import remainder_differences
 from amagold.acceptance._tuna import TunaTest
 from amagold.core import checks, trees
@@ -46,7 +48,7 @@ class Tuna:
         target: Target,
         reference: Reference | None = None,
         known: KnownBounds | None = None,
-    ) -> TunaTest:
+    ) -> TunaTest | LevelTest:
         """The test for a target: passes over the data for the reference, unless the gradient has
         one, and for the bounds, unless they are known about that reference.
         """
@@ -72,6 +74,8 @@ class Tuna:
                 2,
             )
         check_agreement(target, bounds, reference.position)
+        if has_levels(target, bounds, self.order):
+            return level_test(target, bounds, reference, self.most)
         if known is None or (known.bound.bounds, known.bound.order) != (bounds, self.order):
             known = _bounds_of(target, bounds, self.order, reference)
         bound, sums = known

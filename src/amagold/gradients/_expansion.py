@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
-from amagold.core.shapes import Position, RandomKey
+from amagold.core.shapes import Position, RandomKey, Vector
 from amagold.gradients._gradient_estimator import GradientEstimator
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Target, with_data
@@ -29,6 +29,8 @@ class Expansion(GradientEstimator):
 
     center: Position | None = None  # where the reference will be taken; None: at the mode
     reference: Reference | None = None
+    # the mean slope of what it leaves out, where that is known: draws then lie about the mean
+    tilt: Vector | None = None
 
     @property
     def keeps_exactness(self) -> bool:
@@ -65,6 +67,8 @@ class Expansion(GradientEstimator):
         reference = self.reference
         assert reference is not None
         known = reference.taylor_gradient(reference.away(position), ORDER)
+        if self.tilt is not None:
+            known = known + self.tilt
         prior = jax.grad(target.log_prior)(position)
         return jax.tree.map(jnp.subtract, trees.unflatten_like(known, position), prior)
 

@@ -28,6 +28,7 @@ from amagold.mode._derivatives import (
     Derivatives,
     density_derivatives,
     derivatives_at,
+    has_sparse_rows,
     whole_hessian,
 )
 from amagold.mode._spectrum import Spectrum, ritz_spectrum
@@ -132,7 +133,7 @@ def curvature_at(
     """
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(trees.known_numbers(position)))
-    if is_worth_it(trees.size(position), max(1, target.num_examples)):
+    if is_worth_it(target, trees.size(position)):
         if of_data is None and isinstance(target, Posterior):
             of_data = derivatives_at(target, position, 2)
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
@@ -145,9 +146,11 @@ def curvature_at(
     return _diagonal_curvature(diagonal, error, found, modest)
 
 
-def is_worth_it(num_parameters: int, num_examples: int) -> bool:
+def is_worth_it(target: Target, num_parameters: int) -> bool:
     """Whether the whole Hessian is worth its pass over the data."""
-    is_quick = num_parameters <= MOST_DENSE and num_parameters**2 * num_examples <= DENSE_WORK
+    num_examples = max(1, target.num_examples)
+    work = 0 if has_sparse_rows(target) else num_parameters**2 * num_examples
+    is_quick = num_parameters <= MOST_DENSE and work <= DENSE_WORK
     return num_parameters <= DENSE_PARAMETERS or is_quick
 
 

@@ -40,6 +40,12 @@ class Derivatives(NamedTuple):
     bounds: KnownBounds | None = None  # about the position, where they were asked for
 
 
+def has_sparse_rows(target: object) -> bool:
+    """Whether rows are zero but for a few places, so that sums over pairs of places are quick."""
+    bounds = target.bounds if isinstance(target, Posterior) else None
+    return bounds is not None and isinstance(bounds.predictor, SparsePredictor)
+
+
 @jit(OFTEN, "order")
 def derivatives_at(
     target: Posterior, position: Position, order: int, bound: TaylorBound | None = None

@@ -15,12 +15,13 @@ from amagold.core.shapes import Flag, Number, PerRow, Position, Scalar, Vector, 
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, subtract, zero
-from amagold.mode._derivatives import Derivatives, KnownBounds, derivatives_at
+from amagold.mode._derivatives import Derivatives, KnownBounds, derivatives_at, has_sparse_rows
 from amagold.mode._newton import Descent, Point, descend
 from amagold.mode._row_bounds import TaylorBound, bound_sums
 from amagold.target import Posterior, Target
 
 NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
+NEWTON_SPARSE = 2048  # and up to this many, where rows are zero but for a few places
 FEW = 2**15  # examples that a first mode is found from
 MORE = 2**19  # that it is then found from, where there are many more
 # examples times squared parameters: a pass over less costs no more than compiling another program
@@ -72,8 +73,8 @@ class Search(NamedTuple):
 def find_mode(
     target: Target, position: trees.PyTree, *, max_iterations: int = 200, tolerance: float = 1e-4
 ) -> Mode:
-    """The mode: by Newton's method for up to 256 parameters, else by L-BFGS; data are visited in
-    chunks.
+    """The mode: by Newton's method for up to 256 parameters, or 2,048 of factors, else by L-BFGS;
+    data are visited in chunks.
 
     The search stops where g . H^-1 g, twice the energy left to lose and the squared distance to the
     mode in posterior standard deviations, falls below `tolerance` per parameter. That has no units
@@ -97,10 +98,16 @@ def find_mode(
     )
     position = trees.as_position(position)
     target.check(position)
-    if trees.size(position) <= NEWTON_PARAMETERS:
+    if is_newtons(target, position):
         return mode_from(newton_descent(target, position, tolerance, max_iterations), position)
     found, is_converged, num_iterations = _search()(target, position, max_iterations, tolerance)
     return Mode(found, bool(is_converged), int(num_iterations))
+
+
+def is_newtons(target: Target, position: Position) -> bool:
+    """Whether second derivatives are cheap enough for Newton's search."""
+    most = NEWTON_SPARSE if has_sparse_rows(target) else NEWTON_PARAMETERS
+    return trees.size(position) <= most
 
 
 def newton_descent(

@@ -15,9 +15,9 @@ from amagold.core import trees
 from amagold.core.shapes import Position, RandomKey
 from amagold.mode._curvature import MODEST
 from amagold.mode._mode_search import (
-    NEWTON_PARAMETERS,
     Mode,
     has_much,
+    is_newtons,
     mode_from,
     newton_descent,
     standing_for_all,
@@ -57,7 +57,7 @@ def survey(target: Target, init: Position, key: RandomKey) -> Survey:
     where further ones would take long.
     """
     size = trees.size(init)
-    if size > NEWTON_PARAMETERS:
+    if not is_newtons(target, init):
         return survey_of_many(target, init, key)
     target.check(init)
     first = newton_descent(target, init, ROUGH if has_much(target, init) else FINE, 200)

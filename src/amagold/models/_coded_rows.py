@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
+from amagold.target._linear_bounds import SplitRow
 
 # of a level's coefficient: that of a column with as many ones as zeros, however rare the level is
 LEVEL_SPREAD = 0.5
@@ -83,6 +84,14 @@ class CodedRows:
             z += found if place is None else found * self.multipliers[place]
             start += size
         return z
+
+    def split(self) -> SplitRow:
+        """One row as its numbers, levels and values."""
+        values = [
+            self.unit if place is None else self.unit * self.multipliers[place]
+            for place in self.multiplied_by
+        ]
+        return SplitRow(self.numbers, self.codes + 1, jnp.stack(values) if values else jnp.zeros(0))
 
     def gram(self, weights: jax.Array) -> jax.Array:
         """sum_i w_i x_i x_i^T over rows with a leading axis, block by block: two factors meet in

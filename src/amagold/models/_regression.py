@@ -15,7 +15,7 @@ from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
-from amagold.target._linear_bounds import SparsePredictor
+from amagold.target._linear_bounds import SparsePredictor, SplitRow
 
 
 class Outcome(Protocol):
@@ -89,6 +89,15 @@ class Predictor:
 
 class CodedPredictor(Predictor, SparsePredictor):
     """The same of numbers and codes."""
+
+    def split(self, example: Any) -> SplitRow:
+        return example.predictors.split()
+
+    def num_levels(self, example: Any) -> tuple[int, ...]:
+        return tuple(size + 1 for size in example.predictors.sizes)
+
+    def is_plain(self, example: Any) -> tuple[bool, ...]:
+        return tuple(place is None for place in example.predictors.multiplied_by)
 
     def gram(self, rows: Any, weights: jax.Array) -> jax.Array:
         return rows.predictors.gram(weights)

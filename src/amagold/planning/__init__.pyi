@@ -1,6 +1,10 @@
 # What other rooms ask of this one: `__init__.py` reads it, and so do type checkers.
 
-from ._at_mode import AtMode as AtMode, build_at_mode as build_at_mode
+from ._at_mode import (
+    AtMode as AtMode,
+    build_at_mode as build_at_mode,
+    restored_at_mode as restored_at_mode,
+)
 from ._plan import Plan as Plan, make_plan as make_plan
 from ._starts import (
     bring_near as bring_near,

@@ -2,11 +2,17 @@
 test on a few examples.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from amagold.acceptance import TunaTest, tuna
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance import LevelTest, TunaTest, tuna
+from amagold.acceptance._level_setup import has_levels
 from amagold.core import trees
+from amagold.core.shapes import Vector
 from amagold.mode._curvature import Curvature
+from amagold.mode._mean_slope import mean_slope
 from amagold.mode._mode_search import Mode
 from amagold.mode._reference import Reference, reference_at, reference_from
 from amagold.mode._row_bounds import Norm
@@ -20,9 +26,10 @@ class AtMode(NamedTuple):
     """What passes over the data told about the mode; None where it does not apply."""
 
     reference: Reference | None = None
-    test: TunaTest | None = None
-    position: trees.PyTree = None
+    test: TunaTest | LevelTest | None = None
+    position: trees.PyTree = None  # the mode, or the mean where that is known better
     norm: Norm | None = None  # that the test's bounds are in, where it is to be built again
+    tilt: Vector | None = None  # the mean slope of what the expansion leaves out
 
 
 def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
@@ -48,4 +55,28 @@ def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     test = None
     if target.bounds is not None and curvature.is_dense:
         test = tuna().bind(target, reference, None if known is None else known.bounds)
+    if isinstance(test, LevelTest):
+        return about_the_mean(target, AtMode(reference, test, mode.position))
     return AtMode(reference, test, mode.position)
+
+
+def restored_at_mode(
+    target: Target, plan: Any, reference: Reference | None, form: trees.PyTree, norm: Norm | None
+) -> AtMode:
+    """The same for a stored run that goes on: the mode's and the mass' values come from its
+    checkpoint, so that any of the planned form will do.
+    """
+    position = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
+    found = AtMode(reference, position=position, norm=norm)
+    bounds = target.bounds
+    if plan.gradient != "expansion" or bounds is None or reference is None:
+        return found
+    assert isinstance(target, Posterior)
+    return about_the_mean(target, found) if has_levels(target, bounds, 2) else found
+
+
+def about_the_mean(target: Posterior, at_mode: AtMode) -> AtMode:
+    """With the mean slope of what the expansion leaves out, and the mean for the mode."""
+    assert at_mode.reference is not None
+    tilt, mean = mean_slope(target, at_mode.reference)
+    return at_mode._replace(position=mean, tilt=tilt)

@@ -16,6 +16,7 @@ from amagold.planning._plan_inputs import Batching, PlanInputs, Trial
 
 class ExpansionOption(GradientOption):
     name = "expansion"
+    lowest_turn = 0.4  # a test of all data would cost more than such rejections do
     tests = ("tuna",)  # a test of all data makes rows for a gradient cheap
 
     def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
@@ -35,7 +36,9 @@ class ExpansionOption(GradientOption):
         return FULL_BATCH_ACCEPTANCE
 
     def build(self, plan: Any, at_mode: AtMode) -> GradientEstimator:
-        return expansion() if at_mode.reference is None else Expansion(reference=at_mode.reference)
+        if at_mode.reference is None:
+            return expansion()
+        return Expansion(reference=at_mode.reference, tilt=at_mode.tilt)
 
     def words(self, plan: Any) -> str:
         return (

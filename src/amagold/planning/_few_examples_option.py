@@ -3,6 +3,7 @@
 from typing import Any
 
 from amagold.acceptance import Acceptance, UnboundTest, tuna
+from amagold.mode._derivatives import has_sparse_rows
 from amagold.mode._mode_search import bounds_about
 from amagold.mode._row_bounds import TaylorBound
 from amagold.planning._at_mode import AtMode
@@ -33,6 +34,8 @@ class FewExamplesOption(TestOption):
         reference, norm, bounds = at_mode.reference, at_mode.norm, target.bounds
         if at_mode.test is not None:
             return at_mode.test
+        if reference is not None and isinstance(target, Posterior) and has_sparse_rows(target):
+            return tuna().bind(target, reference)
         if reference is None or norm is None or bounds is None:
             return tuna(center=None if reference is None else reference.position)
         assert isinstance(target, Posterior)

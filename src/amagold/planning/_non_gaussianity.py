@@ -12,10 +12,13 @@ import numpy as np
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
 from amagold.data import Chunk
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_each, zeros_like
 from amagold.mode._curvature import whitening_of
 from amagold.target import Target
 
 EXAMPLES = 4096  # that stand for all data
+NUM_ENERGIES = 16  # places whose energies are taken from all data
 SHARE = 0.9  # of the places, that a turn must be good at
 MOST_LEFT = 0.25  # of |grad U|^2, which is d on average
 MOST_SLOPE = 0.15  # of grad V, where that of |q|^2 / 2 is one
@@ -106,6 +109,39 @@ def measure_non_gaussianity(
     return NonGaussianity(
         max(0.0, steady), float(np.quantile(squares, SHARE)), slope, found.shape[1]
     )
+
+
+def measure_by_energies(
+    target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree, mean: trees.PyTree
+) -> NonGaussianity:
+    """The same from the energies of all data, about a mean that is known beside the mode. Levels
+    of a few rows are not seen by examples that stand for all.
+    """
+    places = jax.tree.map(lambda leaf: leaf[:NUM_ENERGIES], places)
+    energies = np.asarray(_energies_above(target, mode, places), np.float64)
+    rows = [
+        trees.known_numbers(jax.tree.map(lambda leaf, at=at: leaf[at], places))
+        for at in range(len(energies))
+    ]
+    away = np.stack(rows) - trees.known_numbers(mean)
+    rest = energies - 0.5 * np.einsum("pi,ij,pj->p", away, mass, away)
+    # all of it as if it were cubic, of which |grad V|^2 is three times the variance
+    return NonGaussianity(0.0, 3.0 * float(np.var(rest, ddof=1)), 0.0, away.shape[1])
+
+
+@jit(ONCE)
+def _energies_above(target: Target, mode: trees.PyTree, places: trees.PyTree) -> jax.Array:
+    """U(place) - U(mode) of all data, summed by differences."""
+
+    def visit(totals: Wide, chunk: Chunk) -> Wide:
+        there = jax.vmap(target.log_likelihoods, in_axes=(0, None))(places, chunk.rows)
+        lower = target.log_likelihoods(mode, chunk.rows) - there
+        return add_each(totals, jax.vmap(chunk.only_new)(lower).sum(axis=1))
+
+    chunk_size = max(1, chunks.chunk_size_for(target, mode) // NUM_ENERGIES)
+    number = jax.tree.leaves(places)[0].shape[0]
+    totals = chunks.fold(target, mode, visit, zeros_like(jnp.zeros(number)), chunk_size)
+    return totals.high + target.log_prior(mode) - jax.vmap(target.log_prior)(places)
 
 
 @jit(ONCE)

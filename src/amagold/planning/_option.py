@@ -23,6 +23,8 @@ class GradientOption(Protocol):
 
     name: str
     tests: tuple[str, ...]  # by name, that it is tried with
+    # acceptance of a quarter turn: with less, more steps of a smaller angle are the safer choice
+    lowest_turn: float = 0.75
 
     def trials(self, inputs: PlanInputs, fewest_steps: int) -> Iterator[Trial]:
         """What is worth judging, the simplest first."""

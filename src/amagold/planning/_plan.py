@@ -9,9 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from amagold.acceptance import TunaTest
+from amagold.acceptance import LevelTest, TunaTest
 from amagold.core import checks, trees
 from amagold.mode._curvature import Curvature
+from amagold.mode._derivatives import has_sparse_rows
 from amagold.mode._mode_search import Mode
 from amagold.mode._reference import Reference
 from amagold.mode._spectrum import grouped
@@ -22,7 +23,11 @@ from amagold.planning._candidate_search import best_of, best_of_each_kind, every
 from amagold.planning._costs import TransitionCosts, costs_of
 from amagold.planning._gradient_noise import GradientNoise, measure_noise
 from amagold.planning._leapfrog_option import FRICTION_SHARE
-from amagold.planning._non_gaussianity import NonGaussianity, measure_non_gaussianity
+from amagold.planning._non_gaussianity import (
+    NonGaussianity,
+    measure_by_energies,
+    measure_non_gaussianity,
+)
 from amagold.planning._option_registry import GRADIENTS, TESTS, TRAJECTORIES
 from amagold.planning._plan_inputs import FewExamples, PlanInputs
 from amagold.planning._plan_words import plan_sentences
@@ -201,7 +206,7 @@ def make_plan(
     costs = costs_of(target, mode.position)
     at_mode = AtMode() if at_mode is None else at_mode
     has_one_region = found is None or found.has_one_region
-    places, rest = _look_around(target, mode, curvature, key, num_chains)
+    places, rest = _look_around(target, mode, curvature, key, num_chains, at_mode.position)
     is_trusted = mode.is_converged and has_one_region and (rest is None or rest.is_moderate)
     if not is_trusted:
         at_mode = AtMode(position=at_mode.position)
@@ -280,15 +285,21 @@ def _masses(mode: Mode, curvature: Curvature, is_trusted: bool) -> Iterator[str]
 
 
 def _look_around(
-    target: Target, mode: Mode, curvature: Curvature, key: jax.Array, num_chains: int
+    target: Target,
+    mode: Mode,
+    curvature: Curvature,
+    key: jax.Array,
+    num_chains: int,
+    mean: trees.PyTree,
 ) -> tuple[trees.PyTree, NonGaussianity | None]:
     """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
     places = disperse(target, mode, curvature, NUM_PLACES, key, scale=1.0, at_least=num_chains)
     if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
         return places, None
-    return places, measure_non_gaussianity(
-        target, mode.position, _mass(curvature, "dense", True), places
-    )
+    mass = _mass(curvature, "dense", True)
+    if has_sparse_rows(target) and mean is not None:
+        return places, measure_by_energies(target, mode.position, mass, places, mean)
+    return places, measure_non_gaussianity(target, mode.position, mass, places)
 
 
 def _noises(
@@ -319,7 +330,7 @@ def _inputs(
     curvature: Curvature,
     noises: dict[int | None, GradientNoise],
     costs: TransitionCosts,
-    test: TunaTest | None,
+    test: TunaTest | LevelTest | None,
     rest: NonGaussianity | None,
 ) -> PlanInputs:
     mass = _mass(curvature, kind, mode.is_converged)

@@ -28,8 +28,6 @@ from amagold.target import Target
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
-# acceptance: with less, more steps of a smaller angle are the safer choice
-LOWEST_PREDICTED = 0.75
 LOWEST_ACCEPTANCE = 0.6  # of the warm-up: with less it shortens the turn
 QUARTER = 0.5 * math.pi
 
@@ -56,7 +54,7 @@ class QuarterTurnOption(TrajectoryOption):
             )
         discretisation = gradient.turn_variance(inputs.non_gaussianity, trial.num_steps)
         acceptance = float(acceptance_from(noise + discretisation + test.variance(inputs)))
-        if acceptance < LOWEST_PREDICTED:
+        if acceptance < gradient.lowest_turn:
             return None
         return candidate(
             inputs,

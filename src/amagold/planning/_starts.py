@@ -12,7 +12,7 @@ from amagold.core import checks, trees
 from amagold.core.compiling import ONCE, jit
 from amagold.data import Chunk
 from amagold.mode._curvature import Curvature
-from amagold.mode._mode_search import NEWTON_PARAMETERS, Mode
+from amagold.mode._mode_search import Mode, is_newtons
 from amagold.mode._newton import descend
 from amagold.mode._regions import Region
 from amagold.target import Target
@@ -98,7 +98,7 @@ def bring_near(
       mode, curvature: what was planned by.
       positions: stacked on a leading chain axis.
     """
-    if not curvature.is_dense or curvature.num_parameters > NEWTON_PARAMETERS:
+    if not curvature.is_dense or not is_newtons(target, mode.position):
         return positions
     leaves = jax.tree.map(np.asarray, positions)
     rows = [

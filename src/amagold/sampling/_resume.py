@@ -208,12 +208,8 @@ def _built(
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
     reference = engine.restore_reference(checkpoint, position)
-    # any mass and mode of the planned form: their values come from the checkpoint
-    at_mode = planning.AtMode(
-        reference,
-        position=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), position),
-        norm=engine.restore_norm(checkpoint, position),
-    )
+    norm = engine.restore_norm(checkpoint, position)
+    at_mode = planning.restored_at_mode(target_or_sampler, plan, reference, position, norm)
     size = plan.num_parameters
     return plan.build(
         target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), at_mode

@@ -12,10 +12,32 @@ import jax.numpy as jnp
 from amagold.core import trees
 
 
-class SparsePredictor:
-    """A predictor z = x . theta of one number, whose x is zero but for a few places. Positions are
-    vectors.
+class SplitRow(NamedTuple):
+    """One example's z = numbers . theta_0 + sum_f values_f theta_f[levels_f]: theta_0 begins the
+    position, then factors follow, each without its level 0, whose coefficient is zero.
     """
+
+    numbers: jax.Array
+    levels: jax.Array  # one for each factor, from 0
+    values: jax.Array  # what the level's coefficient is times
+
+
+class SparsePredictor:
+    """A predictor z = x . theta of one number, whose x is zero but for a few places: numbers, and
+    for every factor the one level of a row. Positions are vectors.
+    """
+
+    def split(self, example: trees.PyTree) -> SplitRow:
+        """The example's numbers and levels."""
+        raise NotImplementedError
+
+    def num_levels(self, example: trees.PyTree) -> tuple[int, ...]:
+        """Of every factor, level 0 among them."""
+        raise NotImplementedError
+
+    def is_plain(self, example: trees.PyTree) -> tuple[bool, ...]:
+        """Of every factor, whether its value is the same in all rows."""
+        raise NotImplementedError
 
     def gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
         """sum_i w_i x_i x_i^T, over rows with a leading axis."""
@@ -23,6 +45,26 @@ class SparsePredictor:
 
     def times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
         """x M of one example."""
+        raise NotImplementedError
+
+    def squared(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
+        """x . M x of one example, M symmetric: pairs of places alone are looked up."""
+        numbers, levels, values = self.split(example)
+        places, start = [], len(numbers)
+        for factor, size in enumerate(self.num_levels(example)):
+            places.append(start + jnp.maximum(levels[factor] - 1, 0))
+            start += size - 1
+        total = jnp.dot(numbers, matrix[: len(numbers), : len(numbers)] @ numbers)
+        present = jnp.where(levels > 0, values, 0.0)
+        for one, place in enumerate(places):
+            across = jnp.dot(numbers, matrix[place, : len(numbers)])
+            total += present[one] * (2.0 * across + present[one] * matrix[place, place])
+            for other in range(one):
+                total += 2.0 * present[one] * present[other] * matrix[place, places[other]]
+        return total
+
+    def __call__(self, position: trees.PyTree, example: trees.PyTree) -> jax.Array:
+        """z of one example."""
         raise NotImplementedError
 
 

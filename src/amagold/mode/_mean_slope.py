@@ -1,0 +1,63 @@
+"""Where the mean of a posterior is, to the next order after its mode.
+
+With U = |theta - ref|^2_H / 2 + V, the mean slope of V over the Gaussian is, for a cubic V,
+
+    t = E[grad V] = 1/2 sum_i U_i'''(z_i) (x_i . H^-1 x_i) x_i,
+
+and the Gaussian nearest to the posterior is about ref - H^-1 (g + t), not about the mode. For a
+skewed posterior of many parameters that is a good part of what a proposal about the mode misses:
+the linear part of a cubic is three fifths of its variance.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import Matrix, PerRow, Position, Scalar, Vector
+from amagold.data import Chunk
+from amagold.energy import _chunks as chunks
+from amagold.energy._wide_sums import Wide, add_each, zeros_like
+from amagold.mode._derivatives import density_derivatives, whole_hessian
+from amagold.mode._reference import Reference
+from amagold.target import Posterior
+from amagold.target._linear_bounds import SparsePredictor
+
+
+def mean_slope(target: Posterior, reference: Reference) -> tuple[Vector, Position]:
+    """t, and the mean that it makes: one pass over the data of sparse rows."""
+    position = reference.position
+    hessian = whole_hessian(target, position, reference.hessian)
+    inverse = np.linalg.inv(hessian)
+    tilt = _tilt(target, position, jnp.asarray(inverse, jnp.float32))
+    of_prior = density_derivatives(target.log_prior, position).gradient
+    slope = np.asarray(reference.gradient, np.float64) + np.asarray(of_prior, np.float64)
+    center = trees.known_numbers(position) - inverse @ (slope + np.asarray(tilt, np.float64))
+    return tilt, trees.as_position(trees.unflatten_like(center.astype(np.float32), position))
+
+
+@jit(ONCE)
+def _tilt(target: Posterior, position: Position, inverse: Matrix) -> Vector:
+    bounds = target.bounds
+    assert bounds is not None
+    predictor = bounds.predictor
+    assert isinstance(predictor, SparsePredictor)
+
+    def weight(row: trees.PyTree) -> Scalar:
+        """U'''(z) x . H^-1 x / 2."""
+        z = predictor(position, row)  # type: ignore[operator]
+        third = jax.grad(jax.grad(jax.grad(bounds.outcome)))(z, row)
+        return -0.5 * third * predictor.squared(row, inverse)
+
+    def visit(total: Wide, chunk: Chunk) -> Wide:
+        weights: PerRow = chunk.only_new(jax.vmap(weight)(chunk.rows))
+
+        def along(at: Position) -> Scalar:
+            z = jax.vmap(predictor, in_axes=(None, 0))(at, chunk.rows)  # type: ignore[arg-type]
+            return jnp.dot(weights, z)
+
+        return add_each(total, trees.flatten(jax.grad(along)(position)))
+
+    begin = zeros_like(trees.flatten(position))
+    return chunks.fold(target, position, visit, begin).high
