@@ -18,6 +18,7 @@ from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import RandomKey, Scalar
 from amagold.data import InMemory
 from amagold.mode._derivatives import whole_hessian
+from amagold.mode._rare_rows import rare_rows
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm, bound_sums
 from amagold.target import Posterior
@@ -73,6 +74,7 @@ def level_test(
         noise=jnp.float32(NOISE),
         typical=jnp.float32(0.0),
         most=jnp.float32(target.num_examples if most is None else most),
+        rare=rare_rows(target, position),
     )
     return _measured(target, test, norm)
 

@@ -41,6 +41,7 @@ from amagold.core import trees
 from amagold.core.array_types import Bool, Float32, Int32, UInt32
 from amagold.core.randomness import unit
 from amagold.core.shapes import Flag, PerRow, Position, RandomKey, Rows, Scalar
+from amagold.mode._rare_rows import RareRows
 from amagold.mode._reference import Reference
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
@@ -96,6 +97,7 @@ class LevelTest(Acceptance):
     noise: Scalar  # the variance that the draws of examples bring to log a
     typical: Scalar  # examples that a test near the Laplace approximation looks at
     most: Scalar  # arrivals above which all data are looked at instead
+    rare: RareRows | None = None  # that every test looks at
 
     def draw(self, key: RandomKey) -> Draws:
         return draw_test(key)
@@ -103,6 +105,8 @@ class LevelTest(Acceptance):
     def remember(self, target: Target, position: Position) -> LevelMemory:
         away = self.reference.away(position)
         energy = self.reference.taylor_energy(away, ORDER) - target.log_prior(position)
+        if self.rare is not None:
+            energy += self.rare.energy(position)
         return LevelMemory(position, level_moves(self.centring, self.levels, away), energy)
 
     def decide(
@@ -127,6 +131,8 @@ class LevelTest(Acceptance):
             return self._look(posterior, memory, there, rates, kappa, rate, count, arrivals)
 
         count = count_arrivals(posterior, rate, key, NUM_WORDS, self.block_size, look)
+        if self.rare is not None:
+            count = count._replace(num_examples=count.num_examples + self.rare.num_rows)
         return conclude(posterior, log_uniform, memory, there, work, scans, count)
 
     def num_examples(self, target: Target) -> int:
@@ -141,6 +147,9 @@ class LevelTest(Acceptance):
         num_blocks = int(self.levels.blocks[-1]) + 1
         # what all rows of a cell weigh, candidates of the numbers' table that do not arrive too
         weights = self.levels.totals.at[-1].set(self.table.total * self.table.excess)
+        if self.rare is not None:
+            is_rare = jnp.concatenate(self.rare.is_rare)
+            weights = weights.at[1:-1].multiply(jnp.where(is_rare, 0.0, 1.0))
         cubes = weights * (here.moves**3 + there.moves**3)
         sizes = jnp.cbrt(jax.ops.segment_sum(cubes, blocks, num_blocks))
         sizes = jnp.maximum(sizes, LEAST_SHARE * sizes.max())
@@ -186,8 +195,10 @@ class LevelTest(Acceptance):
         # a row of weight s that was counted as more arrives with the ratio
         block = jnp.minimum(jnp.asarray(self.levels.blocks)[cells], own.weights.shape[1] - 1)
         weight = jnp.take_along_axis(own.weights, block[:, None], axis=1)[:, 0]
-        arrives = is_number | (unit(words[3]) * counted < weight)
-        return Candidates(examples, rows, arrives & (examples >= 0), bounds)
+        arrives = (examples >= 0) & (is_number | (unit(words[3]) * counted < weight))
+        if self.rare is not None:
+            arrives &= ~self.rare.holds(own.levels)
+        return Candidates(examples, rows, arrives, bounds)
 
     def shares(
         self, target: Posterior, here: Position, there: Position, found: Candidates
@@ -199,7 +210,7 @@ class LevelTest(Acceptance):
         bounds = found.bounds
         shares = jnp.where(bounds > 0, differences / jnp.where(bounds > 0, bounds, 1.0), 0.0)
         is_broken = ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bounds + rounding)
-        return jnp.clip(shares, -1.0, 1.0), is_broken & (found.examples >= 0)
+        return jnp.clip(shares, -1.0, 1.0), is_broken & found.arrives
 
     def _look(
         self,

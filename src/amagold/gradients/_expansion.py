@@ -4,7 +4,8 @@
 
 where T is the Taylor polynomial of second order of -log likelihood of all data. It is a fixed
 function of the position, so that a trajectory with it is as reversible as with the gradient itself;
-the test pays for what it leaves out, which shrinks like 1 / sqrt(N).
+the test pays for what it leaves out, which shrinks like 1 / sqrt(N). Rows of rare levels, which are
+few and badly described by it, may be looked at nevertheless (`RareRows`).
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from amagold.core import trees
 from amagold.core.shapes import Position, RandomKey, Vector
 from amagold.gradients._gradient_estimator import GradientEstimator
+from amagold.mode._rare_rows import RareRows
 from amagold.mode._reference import Reference, reference_of
 from amagold.target import Target, with_data
 
@@ -31,6 +33,7 @@ class Expansion(GradientEstimator):
     reference: Reference | None = None
     # the mean slope of what it leaves out, where that is known: draws then lie about the mean
     tilt: Vector | None = None
+    rare: RareRows | None = None  # rows that are looked at nevertheless
 
     @property
     def keeps_exactness(self) -> bool:
@@ -69,11 +72,13 @@ class Expansion(GradientEstimator):
         known = reference.taylor_gradient(reference.away(position), ORDER)
         if self.tilt is not None:
             known = known + self.tilt
+        if self.rare is not None:
+            known = known + self.rare.gradient(position)
         prior = jax.grad(target.log_prior)(position)
         return jax.tree.map(jnp.subtract, trees.unflatten_like(known, position), prior)
 
     def num_examples(self, target: Target) -> int:
-        return 0
+        return 0 if self.rare is None else self.rare.num_rows
 
 
 def expansion(center: trees.PyTree = None) -> Expansion:

@@ -15,30 +15,38 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
-from amagold.core.shapes import Matrix, PerRow, Position, Scalar, Vector
+from amagold.core.shapes import Matrix, PerRow, Position, Rows, Scalar, Vector
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, zeros_like
 from amagold.mode._derivatives import density_derivatives, whole_hessian
+from amagold.mode._rare_rows import RareRows
 from amagold.mode._reference import Reference
 from amagold.target import Posterior
 from amagold.target._linear_bounds import SparsePredictor
 
 
-def mean_slope(target: Posterior, reference: Reference) -> tuple[Vector, Position]:
-    """t, and the mean that it makes: one pass over the data of sparse rows."""
+def mean_slope(
+    target: Posterior, reference: Reference, rare: RareRows | None
+) -> tuple[Vector, Position]:
+    """t of all rows but the rare ones, and the mean that t of all of them makes: one pass over the
+    data of sparse rows.
+    """
     position = reference.position
     hessian = whole_hessian(target, position, reference.hessian)
     inverse = np.linalg.inv(hessian)
-    tilt = _tilt(target, position, jnp.asarray(inverse, jnp.float32))
+    whole, known = _tilt(target, position, jnp.asarray(inverse, jnp.float32), rare)
     of_prior = density_derivatives(target.log_prior, position).gradient
     slope = np.asarray(reference.gradient, np.float64) + np.asarray(of_prior, np.float64)
-    center = trees.known_numbers(position) - inverse @ (slope + np.asarray(tilt, np.float64))
-    return tilt, trees.as_position(trees.unflatten_like(center.astype(np.float32), position))
+    center = trees.known_numbers(position) - inverse @ (slope + np.asarray(whole, np.float64))
+    return known, trees.as_position(trees.unflatten_like(center.astype(np.float32), position))
 
 
 @jit(ONCE)
-def _tilt(target: Posterior, position: Position, inverse: Matrix) -> Vector:
+def _tilt(
+    target: Posterior, position: Position, inverse: Matrix, rare: RareRows | None
+) -> tuple[Vector, Vector]:
+    """t of all rows, and of all but the rare ones."""
     bounds = target.bounds
     assert bounds is not None
     predictor = bounds.predictor
@@ -50,14 +58,19 @@ def _tilt(target: Posterior, position: Position, inverse: Matrix) -> Vector:
         third = jax.grad(jax.grad(jax.grad(bounds.outcome)))(z, row)
         return -0.5 * third * predictor.squared(row, inverse)
 
-    def visit(total: Wide, chunk: Chunk) -> Wide:
-        weights: PerRow = chunk.only_new(jax.vmap(weight)(chunk.rows))
-
+    def summed(rows: Rows, weights: PerRow) -> Vector:
         def along(at: Position) -> Scalar:
-            z = jax.vmap(predictor, in_axes=(None, 0))(at, chunk.rows)  # type: ignore[arg-type]
+            z = jax.vmap(predictor, in_axes=(None, 0))(at, rows)  # type: ignore[arg-type]
             return jnp.dot(weights, z)
 
-        return add_each(total, trees.flatten(jax.grad(along)(position)))
+        return trees.flatten(jax.grad(along)(position))
+
+    def visit(total: Wide, chunk: Chunk) -> Wide:
+        weights = chunk.only_new(jax.vmap(weight)(chunk.rows))
+        return add_each(total, summed(chunk.rows, weights))
 
     begin = zeros_like(trees.flatten(position))
-    return chunks.fold(target, position, visit, begin).high
+    whole = chunks.fold(target, position, visit, begin).high
+    if rare is None:
+        return whole, whole
+    return whole, whole - summed(rare.rows, jax.vmap(weight)(rare.rows))

@@ -14,6 +14,7 @@ from amagold.core.shapes import Vector
 from amagold.mode._curvature import Curvature
 from amagold.mode._mean_slope import mean_slope
 from amagold.mode._mode_search import Mode
+from amagold.mode._rare_rows import RareRows
 from amagold.mode._reference import Reference, reference_at, reference_from
 from amagold.mode._row_bounds import Norm
 from amagold.target import Posterior, Target
@@ -30,6 +31,7 @@ class AtMode(NamedTuple):
     position: trees.PyTree = None  # the mode, or the mean where that is known better
     norm: Norm | None = None  # that the test's bounds are in, where it is to be built again
     tilt: Vector | None = None  # the mean slope of what the expansion leaves out
+    rare: RareRows | None = None  # rows that gradient and test look at every time
 
 
 def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
@@ -56,7 +58,7 @@ def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     if target.bounds is not None and curvature.is_dense:
         test = tuna().bind(target, reference, None if known is None else known.bounds)
     if isinstance(test, LevelTest):
-        return about_the_mean(target, AtMode(reference, test, mode.position))
+        return about_the_mean(target, AtMode(reference, test, mode.position, rare=test.rare))
     return AtMode(reference, test, mode.position)
 
 
@@ -72,11 +74,15 @@ def restored_at_mode(
     if plan.gradient != "expansion" or bounds is None or reference is None:
         return found
     assert isinstance(target, Posterior)
-    return about_the_mean(target, found) if has_levels(target, bounds, 2) else found
+    if not has_levels(target, bounds, 2):
+        return found
+    test = tuna().bind(target, reference)
+    assert isinstance(test, LevelTest)
+    return about_the_mean(target, found._replace(test=test, rare=test.rare))
 
 
 def about_the_mean(target: Posterior, at_mode: AtMode) -> AtMode:
     """With the mean slope of what the expansion leaves out, and the mean for the mode."""
     assert at_mode.reference is not None
-    tilt, mean = mean_slope(target, at_mode.reference)
+    tilt, mean = mean_slope(target, at_mode.reference, at_mode.rare)
     return at_mode._replace(position=mean, tilt=tilt)

@@ -24,6 +24,7 @@ class Candidate:
     order: int | None = None  # of the control variates
     test: str = "full"  # or "tuna": exact on a few examples
     test_examples: float = 0.0  # that a test is expected to look at
+    rare_examples: int = 0  # that an expansion's gradient and its test look at every time
     integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
 
     @property

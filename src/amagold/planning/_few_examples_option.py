@@ -28,7 +28,7 @@ class FewExamplesOption(TestOption):
         costs, number = inputs.costs, inputs.few.examples
         fetch = costs.fetch * costs.operations + REMAINDER_OPERATIONS
         operations = (LOOP_OPERATIONS + fetch * number) / costs.operations
-        return operations + DIFFERENCE * number, number
+        return operations + DIFFERENCE * number + inputs.few.rare, number + inputs.few.rare
 
     def build(self, plan: Any, target: Target, at_mode: AtMode) -> Acceptance | UnboundTest:
         reference, norm, bounds = at_mode.reference, at_mode.norm, target.bounds

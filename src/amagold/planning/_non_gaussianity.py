@@ -15,6 +15,8 @@ from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, zeros_like
 from amagold.mode._curvature import whitening_of
+from amagold.mode._rare_rows import RareRows
+from amagold.planning._at_mode import AtMode
 from amagold.target import Target
 
 EXAMPLES = 4096  # that stand for all data
@@ -44,6 +46,10 @@ class NonGaussianity(NamedTuple):
     varying: float
     slope: float
     num_parameters: int
+    # the part of `varying` in rows of rare levels, and what is left without them; None where there
+    # are none
+    rare: float | None = None
+    left: float = 0.0
 
     @property
     def is_small(self) -> bool:
@@ -72,11 +78,14 @@ class NonGaussianity(NamedTuple):
         third Hermite polynomial, |grad V|^2 = 3 V^2) with w = 1 and, for a quarter of its variance,
         w = 3. What is of even degree has smaller w and is left out.
         """
+        return self._kicked(self.steady, self.varying, num_steps)
+
+    def _kicked(self, steady: float, varying: float, num_steps: int) -> float:
         step = 0.5 * np.pi / num_steps
         errors = {
             turns: (1.0 - 0.5 * turns * step / np.sin(0.5 * turns * step)) ** 2 for turns in (1, 3)
         }
-        slow, fast = self.steady + 0.25 * self.varying, self.varying / 12.0
+        slow, fast = steady + 0.25 * varying, varying / 12.0
         return float(2.0 * (slow * errors[1] + fast * errors[3]))
 
     @property
@@ -86,7 +95,13 @@ class NonGaussianity(NamedTuple):
         and d slope^2 of slope |q|^2 / 2.
         """
         curved = self.num_parameters * self.slope**2
+        if self.rare is not None:
+            return 2.0 * (self.steady + self.left / 3.0) + curved
         return 2.0 * (self.steady + self.varying / 3.0) + curved
+
+    def rare_variance(self, num_steps: int) -> float:
+        """The variance of log a from rows of rare levels, whose gradient kicks in T steps."""
+        return 0.0 if self.rare is None else self._kicked(0.0, self.rare, num_steps)
 
 
 def measure_non_gaussianity(
@@ -112,7 +127,7 @@ def measure_non_gaussianity(
 
 
 def measure_by_energies(
-    target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree, mean: trees.PyTree
+    target: Target, mode: trees.PyTree, mass: np.ndarray, places: trees.PyTree, at_mode: AtMode
 ) -> NonGaussianity:
     """The same from the energies of all data, about a mean that is known beside the mode. Levels
     of a few rows are not seen by examples that stand for all.
@@ -123,10 +138,28 @@ def measure_by_energies(
         trees.known_numbers(jax.tree.map(lambda leaf, at=at: leaf[at], places))
         for at in range(len(energies))
     ]
-    away = np.stack(rows) - trees.known_numbers(mean)
+    away = np.stack(rows) - trees.known_numbers(at_mode.position)
+    from_mode = np.stack(rows) - trees.known_numbers(mode)
     rest = energies - 0.5 * np.einsum("pi,ij,pj->p", away, mass, away)
-    # all of it as if it were cubic, of which |grad V|^2 is three times the variance
-    return NonGaussianity(0.0, 3.0 * float(np.var(rest, ddof=1)), 0.0, away.shape[1])
+
+    def cubic(energies: np.ndarray) -> float:
+        """|grad V|^2 as if all of V were cubic: three times its variance."""
+        return 3.0 * float(np.var(energies, ddof=1))
+
+    found = NonGaussianity(0.0, cubic(rest), 0.0, away.shape[1])
+    if at_mode.rare is None or at_mode.tilt is None:
+        return found
+    # T' + tilt + the rare rows' gradient is what kicks: V of the rest has no linear part
+    of_rare = np.asarray(_rare_energies(at_mode.rare, places), np.float64)
+    linear = np.stack(rows) @ np.asarray(at_mode.tilt, np.float64)
+    of_mode = 0.5 * np.einsum("pi,ij,pj->p", from_mode, mass, from_mode)
+    left = energies - of_mode - of_rare - linear
+    return found._replace(rare=cubic(rest - left), left=cubic(left))
+
+
+@jit(ONCE)
+def _rare_energies(rare: RareRows, places: trees.PyTree) -> jax.Array:
+    return jax.vmap(rare.energy)(places)
 
 
 @jit(ONCE)

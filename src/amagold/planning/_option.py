@@ -38,6 +38,10 @@ class GradientOption(Protocol):
         """Of log a after a quarter turn in so many steps, but for minibatches."""
         return rest.variance(num_steps)
 
+    def rare_examples(self, inputs: PlanInputs) -> int:
+        """That it looks at every time."""
+        return 0
+
     def lowest_acceptance(self, batching: Batching | None, share: float) -> float:
         """What a step size must leave; `share` is the gradients' part of a transition's cost."""
         ...
@@ -150,6 +154,7 @@ def candidate(
         num_steps=trial.num_steps,
         test=test.name,
         test_examples=spent.examples,
+        rare_examples=gradient.rare_examples(inputs),
         gradient_share=spent.share,
         cost_per_transition=spent.total,
         **figures,

@@ -12,7 +12,6 @@ import numpy as np
 from amagold.acceptance import LevelTest, TunaTest
 from amagold.core import checks, trees
 from amagold.mode._curvature import Curvature
-from amagold.mode._derivatives import has_sparse_rows
 from amagold.mode._mode_search import Mode
 from amagold.mode._reference import Reference
 from amagold.mode._spectrum import grouped
@@ -206,7 +205,7 @@ def make_plan(
     costs = costs_of(target, mode.position)
     at_mode = AtMode() if at_mode is None else at_mode
     has_one_region = found is None or found.has_one_region
-    places, rest = _look_around(target, mode, curvature, key, num_chains, at_mode.position)
+    places, rest = _look_around(target, mode, curvature, key, num_chains, at_mode)
     is_trusted = mode.is_converged and has_one_region and (rest is None or rest.is_moderate)
     if not is_trusted:
         at_mode = AtMode(position=at_mode.position)
@@ -290,15 +289,15 @@ def _look_around(
     curvature: Curvature,
     key: jax.Array,
     num_chains: int,
-    mean: trees.PyTree,
+    at_mode: AtMode,
 ) -> tuple[trees.PyTree, NonGaussianity | None]:
     """A few draws of the Laplace approximation, and what it leaves of the gradient there."""
     places = disperse(target, mode, curvature, NUM_PLACES, key, scale=1.0, at_least=num_chains)
     if not (mode.is_converged and curvature.is_dense and curvature.is_positive):
         return places, None
     mass = _mass(curvature, "dense", True)
-    if has_sparse_rows(target) and mean is not None:
-        return places, measure_by_energies(target, mode.position, mass, places, mean)
+    if at_mode.tilt is not None:
+        return places, measure_by_energies(target, mode.position, mass, places, at_mode)
     return places, measure_non_gaussianity(target, mode.position, mass, places)
 
 
@@ -346,7 +345,7 @@ def _inputs(
         for order, noise in by_direction.items()
         if order is not None and noise is not None
     }
-    few = None if test is None else FewExamples(float(test.typical), float(test.noise))
+    few = None if test is None else FewExamples(float(test.typical), float(test.noise), _rare(test))
     return PlanInputs(
         kind,
         grouped(seen, None)[0],
@@ -356,6 +355,10 @@ def _inputs(
         few,
         rest if kind == "dense" else None,
     )
+
+
+def _rare(test: TunaTest | LevelTest) -> int:
+    return test.rare.num_rows if isinstance(test, LevelTest) and test.rare is not None else 0
 
 
 def _gradient_variance(candidate: Candidate, of_one_example: float, num_examples: int) -> float:

@@ -35,6 +35,7 @@ class FewExamples:
 
     examples: float
     variance: float
+    rare: int = 0  # of rare levels, that are looked at every time
 
 
 @dataclass(frozen=True)

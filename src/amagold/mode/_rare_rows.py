@@ -1,0 +1,131 @@
+"""Rows of rare levels, which are looked at every time.
+
+A level of a few rows is known so badly that its coefficient is far from Gaussian, and a bound on
+what the expansion about the mode leaves out is wide. But its rows are few: their remainders
+
+    R_i(theta) = U_i(theta) - U_i - U_i' a - U_i'' a^2 / 2,    a = z_i(theta) - z_i,
+
+with U_i and its derivatives at the reference, are computed as they are. What is left is nearer to
+its expansion.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from amagold.core import trees
+from amagold.core.array_types import Bool, Float, Int
+from amagold.core.compiling import ONCE, jit
+from amagold.core.shapes import PerRow, Position, Rows, Scalar, Vector
+from amagold.data import InMemory
+from amagold.target import Posterior
+from amagold.target._linear_bounds import LinearBounds, SparsePredictor
+
+PER_PARAMETER = 8  # rows: together about what a product with the mass costs
+LARGEST_SHARE = 0.125  # of all rows: more would be no few
+
+
+@trees.record(static=("bounds",))
+class RareRows:
+    """`rare_rows` makes it."""
+
+    bounds: LinearBounds
+    rows: Rows
+    is_rare: tuple[Bool[Array, " levels"], ...]  # of every factor, which levels are
+    position: Position  # the reference
+    z: PerRow  # there
+    slopes: PerRow  # of U_i with respect to z
+    curvatures: PerRow
+
+    @property
+    def num_rows(self) -> int:
+        return self.z.shape[0]
+
+    def energy(self, position: Position) -> Scalar:
+        """sum_i R_i(theta)."""
+        return self._remainders(self._moves(position)).sum()
+
+    def gradient(self, position: Position) -> Vector:
+        """Of the same, over the flattened position."""
+        moves, pull = jax.vjp(self._moves, position)
+        weights = jax.grad(lambda at: self._remainders(at).sum())(moves)
+        return trees.flatten(pull(weights)[0])
+
+    def holds(self, levels: Int[Array, "*rows factors"]) -> Bool[Array, "*rows"]:
+        """Whether rows of these levels are among them."""
+        found = [is_rare[levels[..., at]] for at, is_rare in enumerate(self.is_rare)]
+        return jnp.any(jnp.stack(found), axis=0)
+
+    def _moves(self, position: Position) -> PerRow:
+        # z is linear but for a constant: its derivative along the change, where nothing cancels
+        away = jax.tree.map(jnp.subtract, position, self.position)
+
+        def one(row: trees.PyTree) -> Scalar:
+            return jax.jvp(lambda at: self.bounds.predictor(at, row), (self.position,), (away,))[1]
+
+        return jax.vmap(one)(self.rows)
+
+    def _remainders(self, moves: PerRow) -> PerRow:
+        here, there = (
+            jax.vmap(self.bounds.outcome)(z, self.rows) for z in (self.z, self.z + moves)
+        )
+        return here - there - moves * (self.slopes + 0.5 * self.curvatures * moves)
+
+
+def rare_rows(target: Posterior, position: Position) -> RareRows | None:
+    """The rows of the rarest levels, as many as cost little; None where there are none."""
+    bounds, data = target.bounds, target.examples
+    assert bounds is not None
+    predictor = bounds.predictor
+    assert isinstance(predictor, SparsePredictor)
+    assert isinstance(data, InMemory)
+    most = min(PER_PARAMETER * trees.size(position), int(LARGEST_SHARE * target.num_examples))
+    num_levels = predictor.num_levels(data.example)
+    levels = np.asarray(_levels(target))
+    counts = [
+        np.bincount(levels[:, factor], minlength=size) for factor, size in enumerate(num_levels)
+    ]
+    is_rare = _rarest(counts, most)
+    if not any(flags.any() for flags in is_rare):
+        return None
+    chosen = np.zeros(len(levels), bool)
+    for factor, flags in enumerate(is_rare):
+        chosen |= flags[levels[:, factor]]
+    rows = data.rows(jnp.asarray(np.flatnonzero(chosen)))
+    z, slopes, curvatures = _at(bounds, position, rows)
+    flags = tuple(jnp.asarray(each) for each in is_rare)
+    return RareRows(bounds, rows, flags, position, z, slopes, curvatures)
+
+
+def _rarest(counts: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Of every factor which levels are rare: the smallest first, as long as their rows together are
+    not more than `most`.
+    """
+    together = np.concatenate(counts)
+    order = np.argsort(together, kind="stable")
+    fits = np.cumsum(together[order]) <= most
+    flags = np.zeros(len(together), bool)
+    flags[order[fits]] = True
+    flags &= together > 0
+    return np.split(flags, np.cumsum([len(count) for count in counts])[:-1])
+
+
+@jit(ONCE)
+def _levels(target: Posterior) -> Int[Array, "examples factors"]:
+    assert target.bounds is not None
+    predictor = target.bounds.predictor
+    assert isinstance(predictor, SparsePredictor)
+    assert isinstance(target.examples, InMemory)
+    return jax.vmap(lambda row: predictor.split(row).levels)(target.examples.arrays)
+
+
+@jit(ONCE, "bounds")
+def _at(
+    bounds: LinearBounds, position: Position, rows: Rows
+) -> tuple[Float[Array, " rows"], Float[Array, " rows"], Float[Array, " rows"]]:
+    """z_i of all rows, and the derivatives of U_i there."""
+    z = jax.vmap(bounds.predictor, in_axes=(None, 0))(position, rows)
+    slope = jax.grad(bounds.outcome)
+    slopes = jax.vmap(slope)(z, rows)
+    return z, -slopes, -jax.vmap(jax.grad(slope))(z, rows)
