@@ -133,7 +133,8 @@ def curvature_at(
     """
     position = trees.as_position(position)
     modest = MODEST * (1.0 + np.abs(trees.known_numbers(position)))
-    if is_worth_it(target, trees.size(position)):
+    is_sparse = has_sparse_rows(target)
+    if is_worth_it(trees.size(position), max(1, target.num_examples), is_sparse=is_sparse):
         if of_data is None and isinstance(target, Posterior):
             of_data = derivatives_at(target, position, 2)
         return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
@@ -146,10 +147,11 @@ def curvature_at(
     return _diagonal_curvature(diagonal, error, found, modest)
 
 
-def is_worth_it(target: Target, num_parameters: int) -> bool:
-    """Whether the whole Hessian is worth its pass over the data."""
-    num_examples = max(1, target.num_examples)
-    work = 0 if has_sparse_rows(target) else num_parameters**2 * num_examples
+def is_worth_it(num_parameters: int, num_examples: int, *, is_sparse: bool = False) -> bool:
+    """Whether the whole Hessian is worth its pass over the data, which takes little where rows are
+    zero but for a few places.
+    """
+    work = 0 if is_sparse else num_parameters**2 * num_examples
     is_quick = num_parameters <= MOST_DENSE and work <= DENSE_WORK
     return num_parameters <= DENSE_PARAMETERS or is_quick
 

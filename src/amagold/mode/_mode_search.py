@@ -118,7 +118,8 @@ def newton_descent(
     that the second pass over all data is the last.
     """
     is_much = has_much(target, start)
-    for count in (FEW, MORE) if is_much else ():
+    # some rows do not stand for all where levels have few of them, and a pass is quick there
+    for count in (FEW, MORE) if is_much and not has_sparse_rows(target) else ():
         if target.num_examples < 8 * count:
             break
         some, weight = standing_for_all(target, count)
