@@ -16,7 +16,7 @@ from jax import Array
 from amagold.core import trees
 from amagold.core.array_types import Float32, Int32, UInt32
 from amagold.core.compiling import ONCE, jit
-from amagold.core.shapes import PerRow, Position, Rows, Scalar
+from amagold.core.shapes import PerRow, Position, Rows, Scalar, Whole
 from amagold.data import InMemory
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds, SparsePredictor
@@ -39,7 +39,7 @@ class LevelRows:
 
     order: Int32[Array, "factors examples"]  # rows sorted by level, for each factor
     # weights added up in that order, in units; None where all rows of a factor weigh the same
-    upto: UInt32[Array, "blocks examples"] | None
+    upto: UInt32[Array, "sums examples"] | None
     units: Float32[Array, " blocks"]  # of the weights
     first: UInt32[Array, " cells"]  # of a cell: its first row in the order, or unit
     count: UInt32[Array, " cells"]  # its rows, or units
@@ -100,12 +100,12 @@ def scaled(words: UInt32[Array, " rows"], count: UInt32[Array, " rows"]) -> UInt
 
 
 def _find(
-    upto: UInt32[Array, "blocks examples"], block: Int32[Array, " rows"], drawn: Array
+    upto: UInt32[Array, "sums examples"], block: Int32[Array, " rows"], drawn: Array
 ) -> Int32[Array, " rows"]:
     """The first place whose sum is above what was drawn."""
     num_rows = upto.shape[1]
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Whole, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = (low + high) // 2
         is_below = upto[block, middle] <= drawn
@@ -120,14 +120,14 @@ def cell_rows(bounds: LinearBounds, position: Position, rows: Rows) -> CellRows:
     predictor = bounds.predictor
     assert isinstance(predictor, SparsePredictor)
 
-    def one(row: trees.PyTree) -> CellRows:
+    def one(row: trees.PyTree) -> tuple[Array, Array, Array]:
         split = predictor.split(row)
         scale = scale_of(bounds, position, row)
         ones = jnp.ones((1,), jnp.float32)
         weights = scale * jnp.concatenate([ones, jnp.abs(split.values) ** 3])
-        return CellRows(split.levels, weights.astype(jnp.float32), split.values)
+        return split.levels, weights.astype(jnp.float32), split.values
 
-    return jax.vmap(one)(rows)
+    return CellRows(*jax.vmap(one)(rows))
 
 
 def scale_of(bounds: LinearBounds, position: Position, row: trees.PyTree) -> Scalar:

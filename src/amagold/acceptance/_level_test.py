@@ -148,8 +148,7 @@ class LevelTest(Acceptance):
         # what all rows of a cell weigh, candidates of the numbers' table that do not arrive too
         weights = self.levels.totals.at[-1].set(self.table.total * self.table.excess)
         if self.rare is not None:
-            is_rare = jnp.concatenate(self.rare.is_rare)
-            weights = weights.at[1:-1].multiply(jnp.where(is_rare, 0.0, 1.0))
+            weights = weights.at[1:-1].multiply(jnp.where(self.rare.is_rare, 0.0, 1.0))
         cubes = weights * (here.moves**3 + there.moves**3)
         sizes = jnp.cbrt(jax.ops.segment_sum(cubes, blocks, num_blocks))
         sizes = jnp.maximum(sizes, LEAST_SHARE * sizes.max())

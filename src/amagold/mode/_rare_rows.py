@@ -26,17 +26,18 @@ PER_PARAMETER = 8  # rows: together about what a product with the mass costs
 LARGEST_SHARE = 0.125  # of all rows: more would be no few
 
 
-@trees.record(static=("bounds",))
+@trees.record(static=("bounds", "num_levels"))
 class RareRows:
     """`rare_rows` makes it."""
 
     bounds: LinearBounds
     rows: Rows
-    is_rare: tuple[Bool[Array, " levels"], ...]  # of every factor, which levels are
+    is_rare: Bool[Array, " levels"]  # which levels are, factor by factor
     position: Position  # the reference
     z: PerRow  # there
     slopes: PerRow  # of U_i with respect to z
     curvatures: PerRow
+    num_levels: tuple[int, ...]
 
     @property
     def num_rows(self) -> int:
@@ -54,8 +55,8 @@ class RareRows:
 
     def holds(self, levels: Int[Array, "*rows factors"]) -> Bool[Array, "*rows"]:
         """Whether rows of these levels are among them."""
-        found = [is_rare[levels[..., at]] for at, is_rare in enumerate(self.is_rare)]
-        return jnp.any(jnp.stack(found), axis=0)
+        before = np.cumsum((0, *self.num_levels[:-1])).astype(np.int32)
+        return jnp.any(self.is_rare[levels + before], axis=-1)
 
     def _moves(self, position: Position) -> PerRow:
         # z is linear but for a constant: its derivative along the change, where nothing cancels
@@ -94,8 +95,8 @@ def rare_rows(target: Posterior, position: Position) -> RareRows | None:
         chosen |= flags[levels[:, factor]]
     rows = data.rows(jnp.asarray(np.flatnonzero(chosen)))
     z, slopes, curvatures = _at(bounds, position, rows)
-    flags = tuple(jnp.asarray(each) for each in is_rare)
-    return RareRows(bounds, rows, flags, position, z, slopes, curvatures)
+    flags = jnp.asarray(np.concatenate(is_rare))
+    return RareRows(bounds, rows, flags, position, z, slopes, curvatures, num_levels)
 
 
 def _rarest(counts: list[np.ndarray], most: int) -> list[np.ndarray]:

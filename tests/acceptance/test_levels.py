@@ -1,0 +1,230 @@
+"""The exact test by levels: rows come as often as their bounds say, exact draws stay exact, and
+planted bugs are seen.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from false_alarms import PLANTED, threshold
+from quadrature import exact, moved
+
+import amagold
+from amagold import acceptance, models
+from amagold.acceptance._level_rows import cell_rows
+from amagold.acceptance._level_test import NUM_WORDS, LevelTest
+from amagold.acceptance._remainders import differences_and_rounding
+from amagold.core import trees
+from amagold.gradients import Expansion
+from amagold.mode._derivatives import whole_hessian
+from amagold.mode._mean_slope import mean_slope
+from amagold.mode._mode_search import find_mode
+from amagold.mode._reference import reference_at
+from amagold.models._coded_rows import CodedTable
+from amagold.trajectory import Rotation
+from amagold.trajectory._mass_matrix import as_mass
+
+NUM_ROWS, NUM_DRAWS = 24, 30_000
+LEVELS = np.where(np.arange(NUM_ROWS) % 8 == 3, 0, -1).astype(np.int32)  # three rows of one
+COUNTS = (np.arange(NUM_ROWS) * 7 % 5 // 2).astype(np.float64) + 3.0 * (LEVELS == 0)
+TIMES = np.linspace(0.5, 1.5, NUM_ROWS)
+
+
+def coded(numbers, codes, sizes, multipliers=None, multiplied_by=None):
+    none = np.zeros((len(codes), 0), np.float32)
+    names = tuple(map(str, range(numbers.shape[1] + sum(sizes))))
+    given = none if multipliers is None else multipliers.astype(np.float32)
+    return CodedTable(numbers, codes, given, names, sizes, multiplied_by or (None,) * len(sizes))
+
+
+def one_factor():
+    """Counts with an intercept and a level of three rows."""
+    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
+    return models.poisson(table, COUNTS, prior_scale=1.0)
+
+
+def one_factor_density(a, b):
+    total = -0.5 * (a**2 + b**2)
+    for level, count in zip(LEVELS, COUNTS, strict=True):
+        z = a + (b if level == 0 else 0.0)
+        total = total + count * z - np.exp(z)
+    return total
+
+
+def multiplied():
+    """Two levels, each times a number, and no intercept."""
+    codes = np.where(LEVELS == 0, 1, 0).astype(np.int32)[:, None]
+    table = coded(np.zeros((NUM_ROWS, 0)), codes, (2,), TIMES[:, None], (0,))
+    return models.poisson(table, COUNTS, prior_scale=1.0, intercept=False)
+
+
+def multiplied_density(a, b):
+    total = -0.5 * (a**2 + b**2)
+    for level, count, times in zip(LEVELS, COUNTS, TIMES.astype(np.float32), strict=True):
+        z = times * (b if level == 0 else a)
+        total = total + count * z - np.exp(z)
+    return total
+
+
+CASES = {
+    "one factor": (one_factor, one_factor_density, (-3.0, 2.5), (-3.0, 4.5)),
+    "multiplied": (multiplied, multiplied_density, (-3.0, 2.5), (-3.0, 4.5)),
+}
+
+
+def sampler_of(target, *, has_rare=True, num_steps=1):
+    """Turns about a place that is not quite the mode, with a test about it."""
+    reference = reference_at(target, jnp.array([0.2, 0.6], jnp.float32), 2)
+    test = acceptance.tuna(most=400.0).bind(target, reference)
+    assert isinstance(test, LevelTest)
+    assert test.rare is not None
+    if not has_rare:
+        test = dataclasses.replace(test, rare=None)
+    tilt, mean = mean_slope(target, reference, test.rare)
+    mass = as_mass(whole_hessian(target, reference.position, reference.hessian))
+    gradient = Expansion(reference=reference, tilt=tilt, rare=test.rare)
+    turn = Rotation(1.2 / num_steps, mass, mean)
+    return amagold.amortized(target, turn, num_steps, gradient, test)
+
+
+def moved_by(case, sampler, num_draws=NUM_DRAWS):
+    _, density, *ranges = CASES[case]
+    return moved(exact(density, *ranges), sampler, num_draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_rare", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_exact_draws_stay_exact(case, has_rare):
+    found = moved_by(case, sampler_of(CASES[case][0](), has_rare=has_rare, num_steps=2))
+    assert 0.3 < float(found.info.acceptance_rate.mean()) < 0.999
+    assert int(found.info.broken_bound.max()) == -1
+    assert float(found.info.num_energy_examples.mean()) > 1.0, "rows are looked at"
+    assert found.worst < 1.0
+
+
+def test_exact_draws_stay_exact_by_levels():
+    found = moved_by("one factor", sampler_of(one_factor()), 5_000)
+    assert int(found.info.broken_bound.max()) == -1
+    assert found.worst < 1.0
+
+
+@trees.record()
+class FewerArrivals(LevelTest):
+    """Half as many arrivals as the bounds need."""
+
+    def rates(self, here, there):
+        found = super().rates(here, there)
+        return found._replace(total=0.5 * found.total)
+
+
+@trees.record()
+class ShorterMoves(LevelTest):
+    """Levels count as having moved less than they have."""
+
+    def remember(self, target, position):
+        found = super().remember(target, position)
+        return found._replace(moves=0.4 * found.moves)
+
+
+@trees.record()
+class RareTwice(LevelTest):
+    """Rows of rare levels arrive although their remainders are known."""
+
+    def candidates(self, target, rates, words, is_read):
+        without = dataclasses.replace(self, rare=None)
+        return LevelTest.candidates(without, target, rates, words, is_read)
+
+
+@trees.record()
+class RareForgotten(LevelTest):
+    """Their remainders are left out."""
+
+    def remember(self, target, position):
+        return LevelTest.remember(dataclasses.replace(self, rare=None), target, position)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("broken", "has_rare"),
+    [
+        (FewerArrivals, False),
+        (ShorterMoves, False),
+        (RareTwice, True),
+        (RareForgotten, True),
+    ],
+)
+def test_planted_bugs_are_seen(broken, has_rare):
+    sampler = sampler_of(one_factor(), has_rare=has_rare)
+    fields = dataclasses.fields(LevelTest)
+    values = {field.name: getattr(sampler.acceptance, field.name) for field in fields}
+    sampler = dataclasses.replace(sampler, acceptance=broken(**values))
+    assert moved_by("one factor", sampler, 4 * NUM_DRAWS).worst > PLANTED
+
+
+def large(family=models.logistic):
+    """Numbers, two factors and one that multiplies; some levels of a row or two."""
+    generator = np.random.default_rng(5)
+    size = 400
+    first = generator.choice(6, size, p=[0.4, 0.3, 0.2, 0.08, 0.015, 0.005]) - 1
+    codes = np.stack([first, generator.integers(-1, 3, size), generator.integers(-1, 2, size)], 1)
+    table = coded(
+        generator.normal(size=(size, 2)),
+        codes.astype(np.int32),
+        (5, 3, 2),
+        generator.normal(size=(size, 1)),
+        (None, None, 0),
+    )
+    return family(table, generator.integers(0, 2, size))
+
+
+@pytest.mark.parametrize("family", [models.logistic, models.poisson])
+def test_rows_come_as_often_as_their_bounds_which_hold(family):
+    target = large(family)
+    reference = reference_at(target, np.zeros(target.init.shape, np.float32), 2)
+    test = acceptance.tuna().bind(target, reference)
+    generator = np.random.default_rng(0)
+    size, count = target.init.size, 50_000
+    factor = np.linalg.inv(
+        np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
+    )
+    here, there = (
+        jnp.asarray(factor.T @ generator.normal(size=size), jnp.float32) for _ in range(2)
+    )
+    rates = test.rates(test.remember(target, here), test.remember(target, there))
+    own = cell_rows(test.bounds, reference.position, target.data)
+    cells = own.levels + np.array(test.levels.starts, np.int32)
+    numbers = test.table.weights[np.arange(target.num_examples) // test.table.each]
+    bounds = own.weights[:, 0] * rates.each[0] + numbers * rates.each[-1]
+    bounds += jnp.sum(own.weights[:, 1:] * rates.each[cells], axis=1)
+    is_rare = np.asarray(test.rare.holds(own.levels))
+    assert 0 < is_rare.sum() < 50
+    # every remainder is below its bound
+    found = differences_and_rounding(test.bounds, reference, 2, here, there, target.data)
+    ratios = np.asarray((jnp.abs(found.value) - found.rounding) / bounds)[~is_rare]
+    assert 1e-3 < ratios.max() < 1.0
+    # and rows come in proportion to them
+    words = jax.random.bits(jax.random.key(1), (NUM_WORDS, count), jnp.uint32)
+    drawn = test.candidates(target, rates, words, jnp.ones(count, bool))
+    arrived = np.asarray(drawn.examples)[np.asarray(drawn.arrives)]
+    assert not is_rare[arrived].any()
+    shares = np.where(is_rare, 0.0, np.asarray(bounds, np.float64)) / float(rates.total)
+    counts = np.bincount(arrived, minlength=len(shares))
+    # grouped by their bounds, so that every group has many
+    groups = np.array_split(np.argsort(shares), 20)[1:]
+    seen = np.array([counts[group].sum() for group in groups])
+    wanted = count * np.array([shares[group].sum() for group in groups])
+    assert wanted.min() > 25
+    assert np.abs((seen - wanted) / np.sqrt(wanted)).max() < threshold(len(groups))
+
+
+def test_the_mean_of_a_skewed_posterior_is_nearer_than_its_mode():
+    _, density, *ranges = CASES["one factor"]
+    target = one_factor()
+    mode = find_mode(target, target.init).position
+    _, mean = mean_slope(target, reference_at(target, mode, 2), None)
+    truth = exact(density, *ranges).mean
+    of_mode, of_mean = (np.abs(np.asarray(found) - truth) for found in (mode, mean))
+    assert (of_mean < 0.4 * of_mode).all()
