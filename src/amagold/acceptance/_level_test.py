@@ -68,7 +68,7 @@ class Rates(NamedTuple):
     total: Scalar
 
 
-class Candidates(NamedTuple):
+class DrawnRows(NamedTuple):
     """Rows that were drawn, and the bounds on their remainders' differences."""
 
     examples: Int32[Array, " rows"]
@@ -173,7 +173,7 @@ class LevelTest(Acceptance):
 
     def candidates(
         self, target: Posterior, rates: Rates, words: UInt32[Array, "words rows"], is_read: Array
-    ) -> Candidates:
+    ) -> DrawnRows:
         """A row for each column of words; where it is not read, any."""
         drawn = scaled(words[0], jnp.broadcast_to(rates.ends[-1], words[0].shape))
         cells = jnp.searchsorted(rates.ends, drawn, side="right").astype(jnp.int32)
@@ -197,10 +197,10 @@ class LevelTest(Acceptance):
         arrives = (examples >= 0) & (is_number | (unit(words[3]) * counted < weight))
         if self.rare is not None:
             arrives &= ~self.rare.holds(own.levels)
-        return Candidates(examples, rows, arrives, bounds)
+        return DrawnRows(examples, rows, arrives, bounds)
 
     def shares(
-        self, target: Posterior, here: Position, there: Position, found: Candidates
+        self, target: Posterior, here: Position, there: Position, found: DrawnRows
     ) -> tuple[PerRow, Bool[Array, " rows"]]:
         """D_i / b_i, and whether a bound is broken."""
         differences, rounding = differences_and_rounding(
