@@ -84,11 +84,12 @@ def fit_part(run: Any, table: Any) -> FitPart:
     return FitPart(calibration_chart(found.calibration), statistic_rows(found.statistics), "")
 
 
-def laplace_part(run: Any) -> LaplacePart | None:
+def laplace_part(run: Any, table: Any) -> LaplacePart | None:
     """The parameters about which a Gaussian at the mode would have been wrong most."""
+    model = None if table is None else run.model
     try:
-        gaps = run.laplace_gap()
-    except ValueError:  # a loaded run of a target of one's own
+        gaps = run.laplace_gap(None if model is None else model.known_target(table))
+    except ValueError:  # of a loaded run that did not keep its target, or of too many parameters
         return None
     known = gaps[gaps["mean_shift"].notna()]
     records = known.reset_index(names="parameter").to_dict("records")
@@ -111,7 +112,8 @@ def _asked(ask: Callable[..., Any], table: Any) -> tuple[Any, str]:
     try:
         return (ask() if table is None else ask(table=table)), ""
     except ValueError as reason:
-        return None, str(reason) if table is not None else HOW_TO
+        is_asked_for = str(reason).startswith("table must be given")
+        return None, HOW_TO if is_asked_for else str(reason)
 
 
 def _effect(row: dict[str, Any], label: str, detail: str, times: float) -> Estimate:

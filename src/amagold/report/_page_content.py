@@ -208,7 +208,7 @@ class PageContent:
 
     @cached_property
     def laplace(self) -> LaplacePart | None:
-        return laplace_part(self.run) if self.parameters else None
+        return laplace_part(self.run, self.table) if self.parameters else None
 
     @cached_property
     def plan(self) -> list[tuple[str, str]]:
