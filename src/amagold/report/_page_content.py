@@ -26,6 +26,7 @@ from amagold.report._trace_chart import TraceChart, trace_of
 # in the order in which they are made, the slow ones among them
 PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
 FIRST = ("Intercept",)
+MERGED = "rows are merged"  # in a note that the data have a sentence of their own for
 
 
 class PageContent:
@@ -62,7 +63,11 @@ class PageContent:
     @cached_property
     def words(self) -> FamilyWords:
         classes = self.facts.classes if self.facts else ()
-        event = f"{self.outcome} is {classes[1] if len(classes) == 2 else '1'}"
+        model = self.run.model
+        if model is not None and model.arguments.get("trials") is not None:
+            event = f"a trial is one of {self.outcome}"
+        else:
+            event = f"{self.outcome} is {classes[1] if len(classes) == 2 else '1'}"
         return family_words(self.family, self.outcome, event)
 
     @cached_property
@@ -190,8 +195,10 @@ class PageContent:
     @cached_property
     def notes(self) -> list[str]:
         """The priors in words."""
-        notes = self.run.attributes.get("notes", [])
-        return [readable(str(note)) for note in notes]
+        notes = [str(note) for note in self.run.attributes.get("notes", [])]
+        is_said = self.facts is not None and self.facts.num_distinct is not None
+        # with the data
+        return [readable(note) for note in notes if not (is_said and MERGED in note)]
 
     @cached_property
     def effects(self) -> EffectsPart | None:

@@ -19,7 +19,7 @@ from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
-from amagold.tables._table_description import describe_table
+from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
 from amagold.tables._term_codes import MOST_NUMBERS, Term
@@ -147,7 +147,7 @@ def model_of(
     scale = TermScale(target.transform, terms.terms, FAMILIES[family])
     names, dims = _labels(terms.terms)
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
-    facts = describe_table(frame, num_read, left, classes, terms, coded)
+    facts = describe_table(frame, num_read, left, classes, terms, coded, num_distinct(target))
     return TableModel(
         with_priors(target, priors),
         terms,

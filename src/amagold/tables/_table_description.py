@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from amagold.models._coded_rows import CodedTable
+from amagold.models._regression import Likelihood
 from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, TableFacts
 from amagold.tables._terms import FormulaTerms
+from amagold.target import Posterior
 
 FIRST_LOOK = 10_000  # rows that tell whether a column has many different numbers
 
@@ -18,7 +20,7 @@ def describe_table(
     classes: tuple[str, ...],
     terms: FormulaTerms,
     coded: CodedTable,
-    num_distinct: int | None = None,
+    num_different: int | None = None,
 ) -> TableFacts:
     """The facts of the columns that were used.
 
@@ -29,12 +31,12 @@ def describe_table(
       classes: of an outcome that is a text: the second is one.
       terms: of the formula.
       coded: the predictors.
-      num_distinct: rows after equal ones were merged; None where none were.
+      num_different: rows after equal ones were merged; None where none were.
     """
     names = sorted(frame.columns, key=lambda name: name != outcome)
     columns = tuple(describe_column(name, frame[name]) for name in names)
     spreads, references = spreads_of(coded), references_of(terms)
-    counts = num_read, len(frame), num_distinct
+    counts = num_read, len(frame), num_different
     return TableFacts(*counts, outcome, classes, columns, spreads, references)
 
 
@@ -57,6 +59,14 @@ def describe_column(name: str, column: Any) -> ColumnFacts:
             return ColumnFacts(name, figures, (), levels, len(levels))
     counts = np.histogram(values, NUM_BINS, (low, high))[0]
     return ColumnFacts(name, figures, tuple(map(int, counts)), (), 0)
+
+
+def num_distinct(target: Posterior) -> int | None:
+    """Rows after equal ones were merged; None where none were."""
+    likelihood = target.log_likelihood
+    if not isinstance(likelihood, Likelihood) or likelihood.merged is None:
+        return None
+    return int(likelihood.merged[1])
 
 
 def spreads_of(coded: CodedTable) -> dict[str, float]:
