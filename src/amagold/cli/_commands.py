@@ -45,7 +45,7 @@ COMMANDS = (
                     "default": "logistic",
                     "choices": [
                         *("logistic", "probit", "poisson", "negative_binomial", "gamma"),
-                        *("linear", "robust"),
+                        *("linear", "robust", "softmax", "ordinal"),
                     ],
                     "help": "what the outcome is like (default: logistic)",
                 },

@@ -6,6 +6,7 @@ from amagold.models._linear import linear
 from amagold.models._logistic import logistic
 from amagold.models._negative_binomial import negative_binomial
 from amagold.models._network import network
+from amagold.models._ordinal import ordinal
 from amagold.models._poisson import poisson
 from amagold.models._probit import probit
 from amagold.models._robust import robust
@@ -18,6 +19,7 @@ __all__ = [
     "logistic",
     "negative_binomial",
     "network",
+    "ordinal",
     "poisson",
     "probit",
     "robust",

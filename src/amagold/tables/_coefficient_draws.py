@@ -10,6 +10,7 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.models._coded_rows import CodedTable
 from amagold.store._names import name_leaves
+from amagold.tables._table_outcome import SEVERAL_CLASSES
 
 INTERCEPT = "Intercept"
 
@@ -110,6 +111,11 @@ def with_scale(z: Any, log_scale: Any) -> Any:
 def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
     """So many draws of a run, evenly spread over each of its chains."""
     checks.whole_number("num_draws", num_draws, at_least=1, remedy="give how many draws to use")
+    if model.family in SEVERAL_CLASSES:
+        raise ValueError(
+            f"predictions must be of families with one predictor, but {model.family} has several "
+            "classes; compute them from run.posterior"
+        )
     posterior = run.posterior
     num_chains = posterior.sizes["chain"]
     per_chain = min(posterior.sizes["draw"], max(1, num_draws // num_chains))

@@ -22,9 +22,9 @@ from amagold.tables._row_columns import RowColumns
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
-from amagold.tables._term_codes import MOST_NUMBERS, Term
+from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
 from amagold.tables._term_priors import with_priors
-from amagold.tables._term_scale import TermScale
+from amagold.tables._term_scale import THRESHOLD, TermScale
 from amagold.tables._terms import terms_of
 
 # what the noise's scale is called, where there is one
@@ -36,6 +36,8 @@ FAMILIES: dict[str, str | None] = {
     "robust": "sigma",
     "negative_binomial": "alpha",
     "gamma": "alpha",
+    "softmax": None,
+    "ordinal": THRESHOLD,
 }
 
 
@@ -68,7 +70,9 @@ def fit(
       table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), the path of a CSV,
         Parquet or Arrow file, of a folder of them or of a row store, or what `amagold.data.open`
         gives. Of files only the columns that are used are read, which must fit into memory.
-      family: "logistic", "probit", "poisson", "negative_binomial", "gamma", "linear" or "robust".
+      family: "logistic", "probit", "poisson", "negative_binomial", "gamma", "linear", "robust",
+        "softmax" (a coefficient for each class) or "ordinal" (a cumulative logit, whose cutpoints
+        are "threshold").
       outcome: the column of the outcome, where there is no formula.
       drop_missing: whether to leave out rows with missing values in the columns that are used.
       prior_scale: as for `amagold.models`; None scales priors by the data. A level's coefficient
@@ -127,6 +131,8 @@ def model_of(
     if family not in FAMILIES:
         known = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
+    if priors and family == "ordinal":
+        raise ValueError("priors must not be given for ordinal; prior_scale sets all of them")
     given = RowColumns(**of_rows)
     given.check(family)
     parsed = _parsed(formula, outcome, frame, list(given.named.values()))
@@ -144,8 +150,15 @@ def model_of(
         said = str(reason)
         column = f"outcome {left!r}" + said[1:] if said.startswith("y ") else said
         raise ValueError(column) from None
-    scale = TermScale(target.transform, terms.terms, FAMILIES[family])
-    names, dims = _labels(terms.terms)
+    reported = terms.terms
+    if family == "ordinal":  # thresholds take the place of the intercept
+        reported = tuple(
+            term._replace(places=tuple(place - 1 for place in term.places))
+            for term in terms.terms
+            if term.name != INTERCEPT
+        )
+    scale = TermScale(target.transform, reported, FAMILIES[family], family == "softmax")
+    names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     facts = describe_table(frame, num_read, left, classes, terms, coded, num_distinct(target))
     return TableModel(
@@ -183,7 +196,14 @@ def _built(
     else:
         found = merged_rows(coded, observed, rows, family)
     terms = {name: values for name, values in found.rows._asdict().items() if values is not None}
-    target = build(found.table, found.outcomes, intercept=has_intercept, **terms, **options)
+    if family != "ordinal":
+        terms["intercept"] = has_intercept
+    elif not has_intercept:
+        raise ValueError(
+            "formula must have an intercept for ordinal, whose thresholds take its place; leave "
+            "out '0 +'"
+        )
+    target = build(found.table, found.outcomes, **terms, **options)
     if not found.is_merged:
         return target
     merged = jnp.asarray([found.num_before, len(found.table)], jnp.int32)
@@ -210,10 +230,14 @@ def _parsed(
     return formula_of_all(outcome, others)
 
 
-def _labels(terms: tuple[Term, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The levels of factors, along an axis of their own."""
+def _labels(
+    terms: tuple[Term, ...], axis: str, classes: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The levels of factors, along an axis of their own, and the classes along the last."""
     factors = [term for term in terms if term.levels is not None]
-    return (
-        {f"{term.name}_dim": list(term.levels or ()) for term in factors},
-        {term.name: [f"{term.name}_dim"] for term in factors},
-    )
+    names: dict[str, Any] = {f"{term.name}_dim": list(term.levels or ()) for term in factors}
+    dims: dict[str, Any] = {term.name: [f"{term.name}_dim"] for term in factors}
+    if classes:
+        names[axis] = list(classes)
+        dims = {term.name: [*dims.get(term.name, ()), axis] for term in terms}
+    return names, dims

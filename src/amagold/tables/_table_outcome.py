@@ -7,6 +7,8 @@ import numpy as np
 from amagold.tables._formula_columns import FormulaColumns
 
 TWO_CLASSES = ("logistic", "probit")
+SEVERAL_CLASSES = ("softmax", "ordinal")
+MOST_CLASSES = 100
 
 
 def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -14,6 +16,8 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
     texts or booleans.
     """
     columns = FormulaColumns(frame)
+    if family in SEVERAL_CLASSES:
+        return _several_classes(name, columns)
     if columns.kind(name).is_temporal():
         raise ValueError(f"outcome {name!r} must hold numbers or classes, but holds dates or times")
     if columns.is_number(name):
@@ -32,6 +36,22 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
         return _two_classes(name, values, ["False", "True"], family)
     codes, found = columns.levels(name)
     return _two_classes(name, codes.astype(np.float64), list(map(str, found)), family)
+
+
+def _several_classes(name: str, columns: FormulaColumns) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The number of each row's class, in the order of numbers, texts or categories."""
+    if columns.is_number(name):
+        levels, codes = np.unique(columns.values(name), return_inverse=True)
+        found = [f"{level:g}" if isinstance(level, float) else str(level) for level in levels]
+    else:
+        codes, found = columns.levels(name)
+        seen, codes = np.unique(codes, return_inverse=True)
+        found = [str(found[place]) for place in seen]
+    if not 2 <= len(found) <= MOST_CLASSES:
+        raise ValueError(
+            f"outcome {name!r} must hold between 2 and {MOST_CLASSES} classes, got {len(found):,}"
+        )
+    return codes.astype(np.float64), tuple(map(str, found))
 
 
 def _two_classes(
