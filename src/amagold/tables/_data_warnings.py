@@ -8,6 +8,7 @@ from amagold.tables._term_codes import INTERCEPT, Term
 MOST_COEFFICIENTS = 1000  # whose sums of products are looked at
 SAME = 1e-9  # of a direction's mean square, in units of the columns' own
 FEW = 3  # names in a sentence
+RARE, RARE_SHARE = 30, 1000  # rows of a class, and how many to one
 ONE_BLOCK = 2**18  # rows
 
 
@@ -38,6 +39,19 @@ def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
         f"Collinear terms: {many} of the coefficients of {told} makes no difference to any row; "
         "only the prior tells them apart, and only what they say together is known from the data. "
         "Leave one out, or read their sums."
+    ]
+
+
+def rare_class(observed: np.ndarray) -> list[str]:
+    """A class of a few rows among many, which parts of the data hardly ever hold."""
+    ones = int(np.sum(observed > 0))
+    few = min(ones, len(observed) - ones)
+    if few >= RARE or few * RARE_SHARE >= len(observed):
+        return []
+    return [
+        f"Rare outcome: {few:,} of {len(observed):,} rows have it; a part of the rows hardly ever "
+        "holds one, so that plans on parts may mix slowly: trust the draws only where R-hat is "
+        "near 1."
     ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from amagold.models._coded_rows import CodedTable
 from amagold.tables._column_checks import check_kinds
-from amagold.tables._data_warnings import collinear_terms, separated_terms
+from amagold.tables._data_warnings import collinear_terms, rare_class, separated_terms
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_checks import check_terms
@@ -53,5 +53,5 @@ def terms_of(
     check_terms(spec, terms, coded)
     doubts = collinear_terms(coded, terms)
     if classes is not None:
-        doubts += separated_terms(coded, terms, classes)
+        doubts += separated_terms(coded, terms, classes) + rare_class(classes)
     return FormulaTerms(formula, terms, spec, tuple(doubts)), coded
