@@ -97,6 +97,46 @@ COMMANDS = (
         ),
     ),
     Command(
+        "predict",
+        "Predict new rows by a stored run of amagold fit.",
+        "amagold.cli._predict_command",
+        (
+            Option(("path",), {"metavar": "RUN", "help": "the folder of the run"}),
+            Option(("table",), {"metavar": "TABLE", "help": "a CSV, Parquet or Arrow file"}),
+            Option(
+                ("--output",),
+                {
+                    "metavar": "FILE",
+                    "required": True,
+                    "help": "where predictions go, row by row: .csv, .parquet or .arrow",
+                },
+            ),
+            Option(
+                ("--interval",),
+                {"type": float, "default": 0.9, "metavar": "SHARE", "help": "(default: 0.9)"},
+            ),
+            Option(
+                ("--outcomes",),
+                {"action": "store_true", "help": "of new outcomes, not of their mean"},
+            ),
+        ),
+    ),
+    Command(
+        "compare",
+        "Compare stored runs of one table by leave-one-out cross-validation.",
+        "amagold.cli._compare_command",
+        (
+            Option(("paths",), {"metavar": "RUN", "nargs": "+", "help": "the folders of two runs"}),
+            Option(
+                ("--table",),
+                {
+                    "metavar": "TABLE",
+                    "help": "what was fitted, where the runs did not keep its rows",
+                },
+            ),
+        ),
+    ),
+    Command(
         "resume",
         "Go on with a stored run where it stopped.",
         "amagold.cli._resume_command",
@@ -111,6 +151,13 @@ COMMANDS = (
                     "metavar": "MODULE:NAME",
                     "help": "what the run was begun with; runs of this library's own models need "
                     "none",
+                },
+            ),
+            Option(
+                ("--table",),
+                {
+                    "metavar": "TABLE",
+                    "help": "what was fitted, where the run did not keep its rows",
                 },
             ),
             Option(

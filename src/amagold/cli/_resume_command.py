@@ -9,7 +9,12 @@ from typing import Any
 from amagold.core.printable import printable
 
 
-def run(path: str, target: str | None = None, max_time: float | None = None) -> None:
+def run(
+    path: str,
+    target: str | None = None,
+    max_time: float | None = None,
+    table: str | None = None,
+) -> None:
     """Go on where the run stopped, and print what came of it.
 
     Args:
@@ -17,6 +22,7 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
       target: MODULE:NAME of what the run was begun with: a target, a sampler, or a function that
         makes one. Runs of this library's own models planned by `amagold.sample` need none.
       max_time: seconds, or None.
+      table: the file that was fitted, for runs of `amagold fit` on tables too large to be kept.
     """
     from amagold.core.devices import use_all_cores
     from amagold.sampling._description import open_store
@@ -25,7 +31,9 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
 
     use_all_cores()
     store, _ = open_store(path, read_only=True)
-    begun_with = load_recipe(store.path) if target is None else named(target)
+    begun_with = named(target) if target is not None else _fitted(store.path, table)
+    if begun_with is None:
+        begun_with = load_recipe(store.path)
     if begun_with is None:
         raise ValueError(
             "target must be named for a model of your own; give --target MODULE:NAME, a target or "
@@ -35,6 +43,16 @@ def run(path: str, target: str | None = None, max_time: float | None = None) -> 
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:
         print(printable(result.summary().to_string()))
+
+
+def _fitted(folder: Path, table: str | None) -> Any:
+    """What was fitted to a table; None where the run is of none."""
+    from amagold.tables._stored_model import load_model
+
+    model = load_model(folder)
+    if model is None and table is not None:
+        raise ValueError("table must not be given for a run that was not fitted to one")
+    return None if model is None else model.known_target(table)
 
 
 def named(reference: str) -> Any:

@@ -196,8 +196,11 @@ def _verdict(table: Any, is_known: bool) -> str:
     }
     worst = max(excess, key=lambda name: excess[name].max())
     if not excess[worst].max() > 1.0:
+        few = (
+            "As far as so few draws can tell, you" if SURE * table["error"].max() > SHIFT else "You"
+        )
         return (
-            "You did not need MCMC here: a Gaussian at the mode has every mean within "
+            f"{few} did not need MCMC here: a Gaussian at the mode has every mean within "
             f"{table['mean_shift'].abs().max():.2g} posterior standard deviations, every standard "
             f"deviation within {100 * (table['sd_ratio'] - 1.0).abs().max():.2g}%, and between "
             f"{100 * table[['below', 'above']].min(axis=None):.2g}% and "

@@ -3,6 +3,7 @@ can go on without the user's code.
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -110,6 +111,37 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     shape = _of(NOISE, arrays)
     whole = NoisePrior(prior, **shape, name=LOG_SHAPE) if shape else prior
     return regression(outcome(**of_outcome), data, whole, transform, num_classes)
+
+
+def law_settings(law: Any) -> dict[str, Any]:
+    """What describes how outcomes follow from predictors, in numbers and texts."""
+    if isinstance(law, Weighted):
+        return law_settings(law.outcome)
+    is_noise = isinstance(law, UnknownNoise)
+    found = _of_shape(law.shape, None) if is_noise else _of_outcome(law)
+    if found is None:
+        raise ValueError(f"outcome must be one of this library's, got {type(law).__name__}")
+    return found
+
+
+def law_again(settings: dict[str, Any]) -> Any:
+    """The law that they describe, or an error."""
+    name = settings["model"]
+    fields = {**settings.get("shape", {}), **settings.get("outcome", {})}
+    if not all(_is_setting(value) for value in fields.values()):
+        raise ValueError(f"the settings of {name!r} are none: {fields!r}")
+    if name in SHAPES:
+        return UnknownNoise(SHAPES[name](**settings["shape"]))
+    return FAMILIES[name].outcome(**settings.get("outcome", {}))
+
+
+def _is_setting(value: Any) -> bool:
+    """A number, or the name of a family."""
+    return (
+        value in FAMILIES
+        if isinstance(value, str)
+        else (type(value) in (int, float) and math.isfinite(value))
+    )
 
 
 def _settings(target: Posterior) -> dict[str, Any] | None:

@@ -28,6 +28,7 @@ from amagold.sampling._compile_time import watch_compilation
 from amagold.sampling._display import Display, say
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._jax_context import usual_jax
+from amagold.sampling._kept_files import write_kept
 from amagold.sampling._labels import check_label
 from amagold.sampling._layout_on_mesh import laid_out, plain
 from amagold.sampling._load import open_groups
@@ -294,6 +295,7 @@ def _record(
         CheckpointFolder(building / PRIVATE).save(checkpoint)
         if isinstance(prepared.plan, planning.Plan):
             save_recipe(building, prepared.sampler.target)
+        write_kept(building)
         building.rename(path)
     except BaseException as reason:
         shutil.rmtree(building, ignore_errors=True)

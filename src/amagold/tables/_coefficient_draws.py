@@ -24,16 +24,16 @@ class CoefficientDraws(NamedTuple):
     names: tuple[str, ...]  # of the coefficients without the intercept
     num_chains: int  # one after another along the first axis
 
-    def exact_z(self, rows: CodedTable) -> np.ndarray:
+    def exact_z(self, rows: CodedTable, offset: Any) -> np.ndarray:
         """Of these rows in float64, for differences between rows that are alike."""
-        return np.asarray(predictors(self.of(rows, np.float64), np), np.float64)
+        return np.asarray(predictors(self.of(rows, offset, np.float64), np), np.float64)
 
-    def z(self, rows: CodedTable) -> jax.Array:
+    def z(self, rows: CodedTable, offset: Any) -> jax.Array:
         """Of these rows, with axes (rows, draws), and the log scale where there is one."""
-        return with_scale(_predictors(self.of(rows)), self.log_scale)
+        return with_scale(_predictors(self.of(rows, offset)), self.log_scale)
 
-    def of(self, rows: CodedTable, kind: Any = np.float32) -> "RowPredictors":
-        """What gives z of these rows."""
+    def of(self, rows: CodedTable, offset: Any, kind: Any = np.float32) -> "RowPredictors":
+        """What gives z of these rows, to which an offset may be added."""
         first = int(self.has_intercept)
         place = {name: first + at for at, name in enumerate(self.names)}
         # a block of columns that takes codes for one table may take numbers for another
@@ -55,6 +55,7 @@ class CoefficientDraws(NamedTuple):
             (rows.numbers - center).astype(kind),
             rows.codes + 1,
             rows.multipliers.astype(kind),
+            np.zeros(len(rows), kind) if offset is None else np.asarray(offset, kind),
             np.ascontiguousarray(chosen[:, :width].T, kind),
             base.astype(kind),
             tuple(tables),
@@ -69,6 +70,7 @@ class RowPredictors:
     numbers: Any  # (rows, columns)
     codes: Any  # (rows, factors), from 0
     multipliers: Any
+    offset: Any  # (rows,)
     slopes: Any  # (columns, draws)
     base: Any  # (draws,)
     levels: tuple[Any, ...]  # of each factor (levels, draws)
@@ -85,12 +87,13 @@ class RowPredictors:
             numbers=self.numbers[rows],
             codes=self.codes[rows],
             multipliers=self.multipliers[rows],
+            offset=self.offset[rows],
         )
 
 
 def predictors(rows: RowPredictors, here: Any = jnp) -> Any:
     """z, with axes (rows, draws), by JAX or NumPy."""
-    z = here.dot(rows.numbers, rows.slopes) + rows.base
+    z = here.dot(rows.numbers, rows.slopes) + rows.base + rows.offset[:, None]
     for factor, levels in enumerate(rows.levels):
         found = here.take(levels, rows.codes[:, factor], axis=0, mode="clip")
         place = rows.multiplied_by[factor]
@@ -127,13 +130,26 @@ def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
     width = sum(len(term.places) for term in terms)
     flat = np.zeros((some.sizes["chain"] * some.sizes["draw"], width))
     for term in terms:
-        values = np.asarray(some[called[term.name]], np.float64)
-        flat[:, np.array(term.places)] = values.reshape(len(flat), -1)
+        values = _values(some, called[term.name], len(term.places))
+        flat[:, np.array(term.places)] = values
     log_scale = None
     if model.scale is not None:
-        log_scale = np.log(np.asarray(some[called[model.scale]], np.float64)).reshape(-1)
+        log_scale = np.log(_values(some, called[model.scale], 1)[:, 0])
     has_intercept = model.terms.has_intercept
     return CoefficientDraws(flat, log_scale, has_intercept, model.names, num_chains)
+
+
+def _values(posterior: Any, name: str, width: int) -> np.ndarray:
+    """The draws of a variable as rows; a store may come from a stranger."""
+    size = 0
+    if name in posterior:
+        size = int(np.prod(posterior[name].shape[2:], dtype=np.int64))
+    if size != width:
+        raise ValueError(
+            f"the run must have {width} coefficients {name!r}, as its table's model says, got "
+            f"{size}; its files do not belong together"
+        )
+    return np.asarray(posterior[name], np.float64).reshape(-1, width)
 
 
 def _own_names(model: Any) -> dict[str, str]:

@@ -34,8 +34,8 @@ class Averaging(NamedTuple):
     def z(self, rows: Any) -> np.ndarray:
         """z in float64, of rows in which something was changed; axes (rows, draws)."""
         nw = required("narwhals", "tables")
-        coded = self.model.terms.coded(nw.from_native(rows))
-        return self.draws.exact_z(coded)
+        frame = nw.from_native(rows)
+        return self.draws.exact_z(self.model.terms.coded(frame), self.model.offset(frame))
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
@@ -115,7 +115,7 @@ def contrast(
 def _averaging(
     run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
 ) -> Averaging:
-    rows = observed_rows(model, table).some(num_rows, seed).frame.select(*model.terms.columns)
+    rows = observed_rows(model, table).some(num_rows, seed).frame.select(*model.predicting_columns)
     frame = rows.to_pandas().reset_index(drop=True)
     return Averaging(model, frame, coefficient_draws(run, model, num_draws))
 

@@ -13,32 +13,22 @@ from amagold.models._row_terms import RowTerms
 from amagold.priors import TermPrior
 from amagold.sampling import sample
 from amagold.sampling._advice import warn
+from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
+from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
+from amagold.tables._stored_model import files_of
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
 from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
 from amagold.tables._term_priors import with_priors
-from amagold.tables._term_scale import THRESHOLD, TermScale
+from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import terms_of
-
-# what the noise's scale is called, where there is one
-FAMILIES: dict[str, str | None] = {
-    "logistic": None,
-    "probit": None,
-    "poisson": None,
-    "linear": "sigma",
-    "robust": "sigma",
-    "negative_binomial": "alpha",
-    "gamma": "alpha",
-    "softmax": None,
-    "ordinal": THRESHOLD,
-}
 
 
 def fit(
@@ -95,6 +85,9 @@ def fit(
         parsed = parsed_formula(formula)
         columns = list(dict.fromkeys([parsed.outcome, *parsed.columns, *of_rows.named.values()]))
     shown = None if sample_arguments.get("progress", True) else False
+    if of_rows.has_arrays:  # which nobody else has: kept with the table
+        frame, of_rows = of_rows.with_arrays(read_table(table, columns=columns, shown=shown))
+        table = frame.to_native()
     # not kept here: the table of a file is needed no longer than it is coded
     model = model_of(
         formula,
@@ -107,7 +100,9 @@ def fit(
         **of_rows._asdict(),
     )
     model = dataclasses.replace(model, source=table)
-    run = sample(model.target, **sample_arguments)
+    # with the first checkpoint, so that a run that is killed can go on
+    with keeping(NONE if sample_arguments.get("store") is None else files_of(model)):
+        run = sample(model.target, **sample_arguments)
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
     run.attributes["table"] = model.facts.to_json()

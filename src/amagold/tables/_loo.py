@@ -53,7 +53,7 @@ class RowLikelihoods(BackendArray):
 
 def log_densities(rows: ObservedRows, numbers: np.ndarray, draws: CoefficientDraws) -> np.ndarray:
     """log p(y | x, theta) with all constants, with axes (rows, draws)."""
-    z = draws.z(rows.coded(numbers.tolist()))
+    z = rows.z(draws, numbers.tolist())
     outcomes = jnp.asarray(rows.outcomes[numbers], jnp.float32)[:, None]
     return np.asarray(rows.model.law.log_density(outcomes, z), np.float64)
 

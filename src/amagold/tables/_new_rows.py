@@ -20,11 +20,19 @@ def first_row(frame: Any, columns: Iterable[str]) -> dict[str, Any]:
 
 def new_rows(model: Any, table: Any) -> Any:
     """The columns that a model reads of a new table, as a narwhals frame, or a sentence."""
-    columns = list(model.terms.columns)
+    columns = model.predicting_columns
+    given = next((name for name in columns if name.startswith("<")), None)
+    if given is not None and given not in read_table(table).columns:
+        raise ValueError(
+            f"table must hold what was added to each predictor, which was {given[1:-1]}; fit with "
+            "the name of a column instead"
+        )
     frame = read_table(table, columns=columns or None)
     frame = frame.select(*columns) if columns else frame
     levels = levels_of(model.terms.spec)
     for name in columns:
+        _check_missing(frame[name], name)
+    for name in model.terms.columns:
         _check_column(frame[name], name, model.example[name], levels.get(name))
     return frame
 
@@ -46,7 +54,7 @@ def chunks_of(frame: Any, size: int) -> Iterator[Any]:
         yield frame[start : start + size]
 
 
-def _check_column(column: Any, name: str, example: Any, levels: list[Any] | None) -> None:
+def _check_missing(column: Any, name: str) -> None:
     is_missing = column.is_null()
     if column.dtype.is_float():
         is_missing = is_missing | column.is_nan()
@@ -55,6 +63,9 @@ def _check_column(column: Any, name: str, example: Any, levels: list[Any] | None
             f"table must have no missing values where it is predicted for, but {name!r} misses "
             f"one in row {_first(is_missing)} (the first is 0); fill it in, or leave the row out"
         )
+
+
+def _check_column(column: Any, name: str, example: Any, levels: list[Any] | None) -> None:
     ours, theirs = _kind(column), kind_of(example)
     # a boolean counts as a number, 0 or 1
     if ours != theirs and {ours, theirs} != {"booleans", "numbers"}:

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from amagold.core import checks
-from amagold.models._coded_rows import CodedTable
-from amagold.tables._row_columns import RowColumns
+from amagold.tables._coefficient_draws import CoefficientDraws
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 
@@ -21,9 +21,10 @@ class ObservedRows(NamedTuple):
     def __len__(self) -> int:
         return len(self.outcomes)
 
-    def coded(self, rows: Any) -> CodedTable:
-        """The predictors of some rows, by their numbers or a slice."""
-        return self.model.terms.coded(self.frame[rows])
+    def z(self, draws: CoefficientDraws, rows: Any) -> jax.Array:
+        """The predictors of some rows, by their numbers or a slice, under each of the draws."""
+        some = self.frame[rows]
+        return draws.z(self.model.terms.coded(some), self.model.offset(some))
 
     def some(self, num_rows: int, seed: int) -> "ObservedRows":
         """At most so many of the rows, drawn without replacement."""
@@ -38,7 +39,7 @@ class ObservedRows(NamedTuple):
 
 def observed_rows(model: TableModel, table: Any) -> ObservedRows:
     """The rows that were fitted, or those of a table."""
-    of_rows = [name for name in RowColumns._fields if name in model.arguments]
+    of_rows = [name for name in ("weights", "trials") if name in model.arguments]
     if of_rows:
         raise ValueError(
             f"checks and comparisons need rows that count once each, but the model has "

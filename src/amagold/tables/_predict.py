@@ -48,7 +48,7 @@ def predict(
     size = min(CHUNK_ROWS, _padded(at_once), _padded(len(frame)))
     with show_steps("predicting") as report:
         for number, chunk in enumerate(chunks_of(frame, size)):
-            rows = chosen.of(model.terms.coded(chunk))
+            rows = chosen.of(model.terms.coded(chunk), model.offset(chunk))
             place = devices[number % len(devices)]
             given = jax.device_put(_filled(rows, _padded(rows.num_rows)), place)
             scale = None if chosen.log_scale is None else jnp.asarray(chosen.log_scale, jnp.float32)

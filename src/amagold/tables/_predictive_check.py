@@ -64,7 +64,7 @@ def _replicated(
     key, means, outcomes = jax.random.key(seed), [], []
     for number, start in enumerate(range(0, len(rows), CHUNK_ROWS)):
         stop = min(len(rows), start + CHUNK_ROWS)
-        z = draws.z(rows.coded(slice(start, stop)))
+        z = rows.z(draws, slice(start, stop))
         mean, drawn = _drawn(jax.random.fold_in(key, number), z, law=rows.model.law)
         means.append(np.asarray(mean, np.float64))
         outcomes.append(np.asarray(drawn))

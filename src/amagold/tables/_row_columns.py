@@ -40,6 +40,10 @@ class RowColumns(NamedTuple):
         return {name: given for name, given in self._asdict().items() if isinstance(given, str)}
 
     @property
+    def has_arrays(self) -> bool:
+        return any(given is not None and not isinstance(given, str) for given in self)
+
+    @property
     def remembered(self) -> dict[str, str]:
         """What a stored run says of them."""
         given = {name: values for name, values in self._asdict().items() if values is not None}

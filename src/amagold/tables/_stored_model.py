@@ -1,8 +1,188 @@
-"""The regression of a table, kept beside its run."""
+"""The regression of a table, kept beside its run: a formula, levels, states of transformations.
+
+All of it is JSON and arrays. A formula from a stranger passes the checks that every formula does,
+and what does not fit together is refused in a sentence.
+"""
 
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 
-def load_model(folder: Path) -> Any:
-    return None
+from amagold.core.files import UNUSABLE, read_whole
+from amagold.core.optional_packages import required
+from amagold.models._recipes import law_again, law_settings
+from amagold.report._table_facts import facts_from_json
+from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
+from amagold.store._root import PRIVATE
+from amagold.tables._families import FAMILIES
+from amagold.tables._formula_columns import FormulaColumns
+from amagold.tables._formula_text import ParsedFormula, parsed_formula
+from amagold.tables._json_values import as_json, from_json
+from amagold.tables._kept_rows import decoded_rows, encoded_rows
+from amagold.tables._row_columns import RowColumns
+from amagold.tables._table_model import TableModel
+from amagold.tables._term_codes import INTERCEPT, Term
+from amagold.tables._terms import FormulaTerms
+
+TABLE, ROWS = "table", "rows"  # files of the run
+MOST_ROW_BYTES = 64 * 2**20  # of rows are copied into the run; larger tables stay where they are
+MOST_BYTES = 32 * 2**20  # of the description
+MOST_COEFFICIENTS = 10**6
+
+
+def files_of(model: TableModel) -> dict[str, bytes]:
+    """What a stored run keeps of its model."""
+    files = {TABLE: encode(Checkpoint(TABLE, 0, {}, _described(model)))}
+    if 8 * model.facts.num_used * len(model.columns) <= MOST_ROW_BYTES:
+        files[ROWS] = encoded_rows(model.rows())
+    return files
+
+
+def load_model(folder: Path) -> TableModel | None:
+    """The model that was kept; None when there is none."""
+    file, rows = (folder / PRIVATE / name for name in (TABLE, ROWS))
+    if not file.exists():
+        return None
+    try:
+        kept = decode(read_whole(file, MOST_BYTES))
+        source = None
+        if rows.exists():
+            source = decoded_rows(read_whole(rows, MOST_ROW_BYTES + 2**20)).to_native()
+        return _model(kept.notes, source)
+    except (DamagedError, OSError, MemoryError, *UNUSABLE) as reason:
+        is_told = isinstance(reason, (DamagedError, ValueError))
+        detail = str(reason) if is_told else f"{type(reason).__name__}: {reason}"
+        raise ValueError(
+            f"path must hold the model of the run's table, but {str(file)!r} is damaged: {detail}"
+        ) from None
+
+
+def _described(model: TableModel) -> dict[str, Any]:
+    spec = model.terms.spec
+    arguments = dict(model.arguments)
+    priors = arguments.pop("priors", None)
+    return {
+        "version": 1,
+        "formula": model.terms.formula,
+        "family": model.family,
+        "classes": list(model.classes),
+        "names": list(model.names),
+        "terms": [[term.name, term.levels, term.places] for term in model.terms.terms],
+        "law": law_settings(model.law),
+        "arguments": as_json(arguments),
+        "priors": None if priors is None else {name: str(each) for name, each in priors.items()},
+        "facts": model.facts.to_json(),
+        "example": as_json(dict(model.example)),
+        "transforms": as_json(spec.transform_state),
+        "encoders": [
+            [str(factor), kind.value, as_json(list(state.get("categories", []))), bool(state)]
+            for factor, (kind, state) in spec.encoder_state.items()
+        ],
+    }
+
+
+def _model(notes: dict[str, Any], source: Any) -> TableModel:
+    if notes["version"] != 1:
+        raise ValueError(f"it is of version {notes['version']!r}, and this library knows 1")
+    family, facts = notes["family"], facts_from_json(notes["facts"])
+    if family not in FAMILIES or facts is None:
+        raise ValueError("its family or its facts are none of this library's")
+    law = law_again(notes["law"])
+    z = jax.ShapeDtypeStruct((1,) if FAMILIES[family] is None else (1, 2), jnp.float32)
+    if jax.eval_shape(law.mean, z).shape != (1,):
+        raise ValueError("its outcome is not that of its family")
+    parsed = parsed_formula(notes["formula"])
+    example = from_json(notes["example"])
+    if sorted(example) != sorted(parsed.columns):
+        raise ValueError("its row is not of the columns that the formula reads")
+    terms = _terms(notes, parsed, example)
+    names = tuple(map(_text, notes["names"]))
+    width = len(names) + int(terms.has_intercept)
+    places = sorted(place for term in terms.terms for place in term.places)
+    if width > MOST_COEFFICIENTS or places != list(range(width)):
+        raise ValueError("its terms and the names of its coefficients do not fit together")
+    known = set(terms.spec.column_names) - {INTERCEPT}
+    if set(names) != known:
+        raise ValueError("its coefficients are not those of its formula")
+    priors = notes["priors"]
+    if priors is not None:
+        priors = {_text(name): _text(each) for name, each in priors.items()}
+    return TableModel(
+        None,
+        terms,
+        family,
+        parsed.outcome,
+        tuple(map(_text, notes["classes"])),
+        facts,
+        names=names,
+        law=law,
+        scale=FAMILIES[family],
+        arguments={**_arguments(from_json(notes["arguments"])), "priors": priors},
+        example=example,
+        source=source,
+    )
+
+
+def _terms(notes: dict[str, Any], parsed: ParsedFormula, example: dict[str, Any]) -> FormulaTerms:
+    """The terms with formulaic's specification, whose structure one row is enough to find again."""
+    required("formulaic", "tables")
+    from formulaic.materializers import NAAction
+    from formulaic.model_spec import ModelSpec
+    from formulaic.parser.types import Factor
+
+    encoders = {
+        _text(factor): (Factor.Kind(kind), {"categories": from_json(levels)} if has_state else {})
+        for factor, kind, levels, has_state in notes["encoders"]
+    }
+    transforms = from_json(notes["transforms"])
+    strangers = (set(encoders) | set(transforms)) - set(parsed.parts)
+    if strangers:
+        raise ValueError(f"it knows of {sorted(map(str, strangers))[0]!r}, which no term is")
+    spec = ModelSpec(
+        formula=parsed.right,
+        output="sparse",
+        na_action=NAAction.RAISE,
+        transform_state=transforms,
+        encoder_state=encoders,
+    )
+    nw, pandas = required("narwhals", "tables"), required("pandas", "tables")
+    row = FormulaColumns(nw.from_native(pandas.DataFrame({k: [v] for k, v in example.items()})))
+    whole = spec.get_model_matrix(row.frame(list(parsed.columns)), context={}).model_spec
+    terms = tuple(
+        Term(
+            _text(name),
+            None if levels is None else tuple(map(_text, levels)),
+            tuple(map(_count, places)),
+        )
+        for name, levels, places in notes["terms"]
+    )
+    return FormulaTerms(parsed, terms, whole)
+
+
+def _arguments(stored: dict[str, Any]) -> dict[str, Any]:
+    """What `fit` was asked for: a flag, a number, and names of columns."""
+    for name, value in stored.items():
+        is_fitting = (
+            isinstance(value, bool)
+            if name == "drop_missing"
+            else value is None or isinstance(value, (int, float))
+            if name == "prior_scale"
+            else isinstance(value, str) and name in RowColumns._fields
+        )
+        if not is_fitting:
+            raise ValueError(f"it was asked for {name!r} = {value!r}, which cannot be")
+    return stored
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a text belongs")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} stands where a place belongs")
+    return value

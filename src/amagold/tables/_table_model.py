@@ -53,6 +53,21 @@ class TableModel:
         of_rows = [self.arguments[name] for name in RowColumns._fields if name in self.arguments]
         return list(dict.fromkeys([self.outcome, *self.terms.columns, *of_rows]))
 
+    @property
+    def predicting_columns(self) -> list[str]:
+        """All that predictions read: what the formula does, and what is added to it."""
+        return list(dict.fromkeys([*self.terms.columns, *self._added.named.values()]))
+
+    @property
+    def _added(self) -> RowColumns:
+        return RowColumns(
+            offset=self.arguments.get("offset"), exposure=self.arguments.get("exposure")
+        )
+
+    def offset(self, frame: Any) -> Any:
+        """What is added to the predictor of each row; None where nothing is."""
+        return self._added.terms(frame).offset
+
     def rows(self, table: Any = None) -> Any:
         """The rows that were fitted, or others with their outcomes: a narwhals frame without
         missing values.
@@ -61,7 +76,7 @@ class TableModel:
         if given is None:
             raise ValueError(
                 "table must be given, because the run was stored without its rows, which are "
-                "many; give the table that was fitted"
+                "many; give the table that was fitted (--table TABLE)"
             )
         frame = read_table(given, columns=self.columns)
         return without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
