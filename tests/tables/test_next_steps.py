@@ -247,3 +247,40 @@ def test_exposures_of_new_rows_count(family, tmp_path):
     assert np.isfinite(run.loo().elpd)
     with pytest.raises(ValueError, match="'hours' is none"):
         run.predict(frame.drop(columns="hours"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["softmax", "ordinal"])
+def test_several_classes_have_names(family, tmp_path):
+    frame = table()
+    frame["grade"] = pandas.cut(frame.delay, 3, labels=["low", "middle", "high"])
+    store = tmp_path / "run"
+    fitted = amagold.fit("grade ~ distance + origin", frame, family, store=store, **SHORT)
+    run = amagold.load(store)
+    found = run.predict(frame)
+    pandas.testing.assert_frame_equal(found, fitted.predict(frame), check_exact=True)
+    means = found[[f"mean[{label}]" for label in ("low", "middle", "high")]].to_numpy()
+    np.testing.assert_allclose(means.sum(axis=1), 1.0, rtol=1e-5)
+    draws = fitted.posterior.stack(sample=("chain", "draw"))
+    x = frame.distance.to_numpy()[:, None]
+    if family == "ordinal":
+        z = x * draws["distance"].values
+        for place, level in enumerate(("JFK", "LGA")):
+            z = z + np.outer(frame.origin == level, draws["origin"].values[place])
+        lowest = 1.0 / (1.0 + np.exp(z - draws["threshold"].values[0]))
+    else:
+        z = draws["Intercept"].values + x[..., None] * draws["distance"].values
+        for place, level in enumerate(("JFK", "LGA")):
+            of_level = draws["origin"].isel(origin_dim=place).values
+            z = z + (frame.origin == level).to_numpy()[:, None, None] * of_level
+        weights = np.exp(z - z.max(axis=1, keepdims=True))
+        lowest = weights[:, 0] / weights.sum(axis=1)
+    np.testing.assert_allclose(means[:, 0], lowest.mean(axis=1), atol=1e-4)
+    effects = run.effects()
+    assert len(effects) == 9
+    per_change = effects.groupby(["term", "level"], dropna=False, sort=False)["mean"].sum()
+    np.testing.assert_allclose(per_change, 0.0, atol=1e-5)
+    assert np.isfinite(run.loo().elpd)
+    check = run.predictive_check()
+    assert check.calibration["count"].sum() == 3 * NUM_ROWS
+    assert check.statistics["statistic"].iloc[0] == "share of 'low'"

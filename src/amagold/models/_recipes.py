@@ -15,6 +15,7 @@ from amagold.models._coded_rows import CodedRows
 from amagold.models._double_well import double_well, log_density as double_well_log_density
 from amagold.models._gaussian_sums import GaussianSums, SumsExample, regression_of_sums
 from amagold.models._noise_shapes import Gaussian, StudentT
+from amagold.models._ordinal import Ordinal
 from amagold.models._priors import LOG_SHAPE, CoefficientPrior, NoisePrior
 from amagold.models._regression import (
     FAMILIES,
@@ -31,6 +32,7 @@ from amagold.target import Density, Posterior, Target
 Recipe = tuple[dict[str, Any], dict[str, np.ndarray]]
 SHAPES = {"linear": Gaussian, "robust": StudentT}
 SUMS_MODEL = "linear, from sums"
+ORDINAL = "ordinal"
 # whose array it is
 DATA, PRIOR, NOISE, TRANSFORM, SUMS = "data.", "prior.", "noise.", "transform.", "sums."
 KNOWN = (DATA, PRIOR, NOISE, TRANSFORM, SUMS)
@@ -117,6 +119,8 @@ def law_settings(law: Any) -> dict[str, Any]:
     """What describes how outcomes follow from predictors, in numbers and texts."""
     if isinstance(law, Weighted):
         return law_settings(law.outcome)
+    if isinstance(law, Ordinal):
+        return {"model": ORDINAL, "outcome": dataclasses.asdict(law)}
     is_noise = isinstance(law, UnknownNoise)
     found = _of_shape(law.shape, None) if is_noise else _of_outcome(law)
     if found is None:
@@ -132,7 +136,8 @@ def law_again(settings: dict[str, Any]) -> Any:
         raise ValueError(f"the settings of {name!r} are none: {fields!r}")
     if name in SHAPES:
         return UnknownNoise(SHAPES[name](**settings["shape"]))
-    return FAMILIES[name].outcome(**settings.get("outcome", {}))
+    kind = Ordinal if name == ORDINAL else FAMILIES[name].outcome
+    return kind(**settings.get("outcome", {}))
 
 
 def _is_setting(value: Any) -> bool:

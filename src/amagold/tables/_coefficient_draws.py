@@ -10,19 +10,26 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.models._coded_rows import CodedTable
 from amagold.store._names import name_leaves
-from amagold.tables._table_outcome import SEVERAL_CLASSES
-
-INTERCEPT = "Intercept"
+from amagold.tables._term_codes import INTERCEPT
+from amagold.tables._term_scale import THRESHOLD
 
 
 class CoefficientDraws(NamedTuple):
     """Draws of a run on the scale of the table, in float64."""
 
-    coefficients: np.ndarray  # (draws, coefficients), the intercept first where there is one
-    log_scale: np.ndarray | None  # (draws,), of families that have one
+    # (draws, coefficients), the intercept first where there is one; of several classes those of
+    # one draw follow each other
+    coefficients: np.ndarray
+    # (draws, numbers) that a law takes beside z: the log of a scale, logs of gaps
+    extras: np.ndarray | None
     has_intercept: bool
     names: tuple[str, ...]  # of the coefficients without the intercept
     num_chains: int  # one after another along the first axis
+    num_classes: int | None = None  # with coefficients of their own
+
+    @property
+    def num_draws(self) -> int:
+        return len(self.coefficients) // (self.num_classes or 1)
 
     def exact_z(self, rows: CodedTable, offset: Any) -> np.ndarray:
         """Of these rows in float64, for differences between rows that are alike."""
@@ -30,7 +37,11 @@ class CoefficientDraws(NamedTuple):
 
     def z(self, rows: CodedTable, offset: Any) -> jax.Array:
         """Of these rows, with axes (rows, draws), and the log scale where there is one."""
-        return with_scale(_predictors(self.of(rows, offset)), self.log_scale)
+        return self.whole(_predictors(self.of(rows, offset)))
+
+    def whole(self, z: Any) -> jax.Array:
+        """z with what else the law takes."""
+        return whole_predictor(z, self.extras, self.num_classes)
 
     def of(self, rows: CodedTable, offset: Any, kind: Any = np.float32) -> "RowPredictors":
         """What gives z of these rows, to which an offset may be added."""
@@ -104,39 +115,52 @@ def predictors(rows: RowPredictors, here: Any = jnp) -> Any:
 _predictors = jax.jit(lambda rows: predictors(rows))
 
 
-def with_scale(z: Any, log_scale: Any) -> Any:
-    """(z, log scale) where a family has one, as its outcome takes them."""
-    if log_scale is None:
-        return z
-    return jnp.stack([z, jnp.broadcast_to(jnp.asarray(log_scale, z.dtype), z.shape)], axis=-1)
+def whole_predictor(z: Any, extras: Any, num_classes: int | None) -> Any:
+    """z of (rows, draws) as laws take it: with the extras of each draw, or with the classes along
+    an axis of their own.
+    """
+    if num_classes is not None:
+        return jnp.reshape(z, (*z.shape[:-1], -1, num_classes))
+    if extras is None:
+        return jnp.asarray(z)
+    beside = jnp.broadcast_to(jnp.asarray(extras, z.dtype), (*z.shape, extras.shape[-1]))
+    return jnp.concatenate([jnp.asarray(z)[..., None], beside], axis=-1)
 
 
 def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
     """So many draws of a run, evenly spread over each of its chains."""
     checks.whole_number("num_draws", num_draws, at_least=1, remedy="give how many draws to use")
-    if model.family in SEVERAL_CLASSES:
-        raise ValueError(
-            f"predictions must be of families with one predictor, but {model.family} has several "
-            "classes; compute them from run.posterior"
-        )
     posterior = run.posterior
     num_chains = posterior.sizes["chain"]
     per_chain = min(posterior.sizes["draw"], max(1, num_draws // num_chains))
     chosen = np.linspace(0, posterior.sizes["draw"] - 1, per_chain).round().astype(int)
     some = posterior.isel(draw=chosen)
-    terms = model.terms.terms
     # what a variable is called where the name of its term cannot be that of a folder
     called = {term: variable for variable, term in name_leaves(_own_names(model)).items()}
+    num_classes = len(model.classes) if model.family == "softmax" else None
+    terms = model.terms.terms
     width = sum(len(term.places) for term in terms)
-    flat = np.zeros((some.sizes["chain"] * some.sizes["draw"], width))
+    flat = np.zeros((num_chains * per_chain, width, num_classes or 1))
     for term in terms:
-        values = _values(some, called[term.name], len(term.places))
-        flat[:, np.array(term.places)] = values
-    log_scale = None
-    if model.scale is not None:
-        log_scale = np.log(_values(some, called[model.scale], 1)[:, 0])
-    has_intercept = model.terms.has_intercept
-    return CoefficientDraws(flat, log_scale, has_intercept, model.names, num_chains)
+        if model.scale != THRESHOLD or term.name != INTERCEPT:
+            values = _values(some, called[term.name], len(term.places) * (num_classes or 1))
+            flat[:, np.array(term.places)] = values.reshape(len(flat), len(term.places), -1)
+    extras = None
+    if model.scale == THRESHOLD:
+        cutpoints = _values(some, THRESHOLD, len(model.classes) - 1)
+        # P(y <= k) = s(c_k - x . theta): the first cutpoint takes the intercept's place
+        flat[:, 0, 0] = -cutpoints[:, 0]
+        extras = np.log(np.diff(cutpoints, axis=1))
+    elif model.scale is not None:
+        extras = np.log(_values(some, called[model.scale], 1))
+    return CoefficientDraws(
+        np.moveaxis(flat, 2, 1).reshape(-1, width),
+        extras,
+        model.terms.has_intercept,
+        model.names,
+        num_chains,
+        num_classes,
+    )
 
 
 def _values(posterior: Any, name: str, width: int) -> np.ndarray:

@@ -9,10 +9,10 @@ import numpy as np
 
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
-from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws, with_scale
+from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
 from amagold.tables._new_rows import kind_of, levels_of, new_rows
 from amagold.tables._observed_rows import observed_rows
-from amagold.tables._predict import check_interval
+from amagold.tables._predict import check_interval, num_columns
 from amagold.tables._table_model import TableModel, needs_model
 
 if TYPE_CHECKING:
@@ -39,18 +39,16 @@ class Averaging(NamedTuple):
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
-        return np.asarray(self.model.law.mean(self._whole(z)), np.float64)
+        return np.asarray(self.model.law.mean(self.draws.whole(jnp.asarray(z, jnp.float32))))
 
-    def slope(self, z: np.ndarray) -> np.ndarray:
-        """dE[y | z] / dz."""
-
-        def total(at: jax.Array) -> jax.Array:
-            return jnp.sum(self.model.law.mean(with_scale(at, self.draws.log_scale)))
-
-        return np.asarray(jax.grad(total)(jnp.asarray(z, jnp.float32)), np.float64)
-
-    def _whole(self, z: np.ndarray) -> jax.Array:
-        return with_scale(jnp.asarray(z, jnp.float32), self.draws.log_scale)
+    def change(self, z: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        """dE[y | z] along a direction of z."""
+        _, along = jax.jvp(
+            lambda at: self.model.law.mean(self.draws.whole(at)),
+            (jnp.asarray(z, jnp.float32),),
+            (jnp.asarray(moved, jnp.float32),),
+        )
+        return np.asarray(along, np.float64)
 
 
 def effects(
@@ -71,12 +69,11 @@ def effects(
                 per_level = _differences(over, name, levels[name])
             else:
                 per_level = [(None, _derivative(over, name))]
-            found += [
-                {"term": name, "level": level, **_told(values, interval)}
-                for level, values in per_level
-            ]
+            for level, values in per_level:
+                found += _told({"term": name, "level": level}, values, interval, model)
             report(number + 1, len(model.terms.columns))
-    table = {name: [row[name] for row in found] for name in COLUMNS}
+    names = ("class", *COLUMNS) if num_columns(model) > 1 else COLUMNS
+    table = {name: [row[name] for row in found] for name in names}
     # as objects, among which None stays what it is
     return pandas.DataFrame(table | {"level": pandas.Series(table["level"], dtype=object)})
 
@@ -105,10 +102,17 @@ def contrast(
         new_rows(model, changed.iloc[:1])  # a sentence for a value that cannot be
         ends.append(over.z(changed))
     of_link = (ends[1] - ends[0]).mean(axis=0)
+    if over.draws.num_classes is not None:  # of which only differences are known
+        of_link = of_link.reshape(-1, over.draws.num_classes)
+        of_link = of_link - of_link.mean(axis=1, keepdims=True)
     of_outcome = (over.mean(ends[1]) - over.mean(ends[0])).mean(axis=0)
     told = {"link": of_link, "outcome": of_outcome}
     return pandas.DataFrame(
-        [{"scale": scale, **_told(values, interval)} for scale, values in told.items()]
+        [
+            row
+            for scale, values in told.items()
+            for row in _told({"scale": scale}, values, interval, model)
+        ]
     )
 
 
@@ -129,12 +133,12 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
     here = over.z(over.rows.assign(**{name: values}))
     there = over.z(over.rows.assign(**{name: values + step}))
     moved = (values + step) - values  # as far as float64 moved it
-    return (over.slope(here) * (there - here) / moved[:, None]).mean(axis=0)
+    return over.change(here, (there - here) / moved[:, None]).mean(axis=0)
 
 
 def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
     """For each level the average difference of E[y | x] from the first one."""
-    num_draws = len(over.draws.coefficients)
+    num_draws = over.draws.num_draws
     most = max(20, MOST_NUMBERS // (max(1, len(levels)) * num_draws))
     rows = over.rows.iloc[:: max(1, -(-len(over.rows) // most))]
     averages = list(_averages(over, rows, name, levels))
@@ -152,15 +156,21 @@ def _averages(over: Averaging, rows: Any, name: str, levels: Sequence[Any]) -> I
         some = levels[start : start + at_once]
         every = pandas.concat([rows.assign(**{name: level}) for level in some], ignore_index=True)
         mean = over.mean(over.z(every))
-        yield from mean.reshape(len(some), len(rows), -1).mean(axis=1)
+        yield from mean.reshape(len(some), len(rows), *mean.shape[1:]).mean(axis=1)
 
 
-def _told(draws: np.ndarray, interval: float) -> dict[str, float]:
+def _told(
+    names: dict[str, Any], draws: np.ndarray, interval: float, model: TableModel
+) -> list[dict[str, Any]]:
+    """A row of figures, or one for each class where draws have a last axis of them."""
+    if draws.ndim == 2:
+        by_class = zip(model.classes, draws.T, strict=True)
+        return [
+            row
+            for label, values in by_class
+            for row in _told({"class": label, **names}, values, interval, model)
+        ]
     shares = [0.5 * (1.0 - interval), 0.5 * (1.0 + interval)]
-    lower, upper = np.quantile(draws, shares)
-    return {
-        "mean": float(draws.mean()),
-        "sd": float(draws.std()),
-        "lower": float(lower),
-        "upper": float(upper),
-    }
+    lower, upper = map(float, np.quantile(draws, shares))
+    figures = {"mean": float(draws.mean()), "sd": float(draws.std())}
+    return [{**names, **figures, "lower": lower, "upper": upper}]

@@ -34,7 +34,7 @@ class RowLikelihoods(BackendArray):
 
     def __init__(self, rows: ObservedRows, draws: CoefficientDraws) -> None:
         self.rows, self.draws = rows, draws
-        per_chain = len(draws.coefficients) // draws.num_chains
+        per_chain = draws.num_draws // draws.num_chains
         self.shape = (draws.num_chains, per_chain, len(rows))
         self.dtype = np.dtype(np.float64)
 
@@ -142,11 +142,11 @@ def compare(
 
 
 def _at_mean(rows: ObservedRows, draws: CoefficientDraws) -> np.ndarray:
-    """log p(y_i | x_i, E[theta]) of all rows."""
-    scale = None if draws.log_scale is None else np.log(np.exp(draws.log_scale).mean(keepdims=True))
-    mean = draws._replace(
-        coefficients=draws.coefficients.mean(axis=0, keepdims=True), log_scale=scale
-    )
+    """log p(y_i | x_i, E[theta]) of all rows, the extras of a draw in their logs."""
+    classes = draws.num_classes or 1
+    by_class = draws.coefficients.reshape(draws.num_draws, classes, -1)
+    extras = None if draws.extras is None else draws.extras.mean(axis=0, keepdims=True)
+    mean = draws._replace(coefficients=by_class.mean(axis=0), extras=extras)
     starts = range(0, len(rows), CHUNK_ROWS)
     parts = [np.arange(start, min(len(rows), start + CHUNK_ROWS)) for start in starts]
     return np.concatenate([log_densities(rows, part, mean)[:, 0] for part in parts])

@@ -13,13 +13,15 @@ from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
 from amagold.models._regression import Outcome
 from amagold.tables._coefficient_draws import (
+    CoefficientDraws,
     RowPredictors,
     coefficient_draws,
     predictors,
-    with_scale,
+    whole_predictor,
 )
 from amagold.tables._new_rows import chunks_of, new_rows
 from amagold.tables._table_model import TableModel, needs_model
+from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._tail_quantiles import tails
 
 CHUNK_ROWS = 2**14  # that are coded together
@@ -39,32 +41,38 @@ def predict(
     checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
     frame = new_rows(model, table)
     chosen = coefficient_draws(run, model, num_draws)
-    draws = min(draws, len(chosen.coefficients))
-    settings = {"interval": float(interval), "draws": draws, "of": of}
+    draws = min(draws, chosen.num_draws)
+    settings = {
+        "interval": float(interval),
+        "draws": draws,
+        "of": of,
+        "num_classes": chosen.num_classes,
+        "num_columns": num_columns(model) if of == "mean" else 1,
+    }
+    extras = None if chosen.extras is None else jnp.asarray(chosen.extras, jnp.float32)
     key = jax.random.key(seed)
     parts: list[np.ndarray] = []
     waiting: deque[tuple[Any, RowPredictors, int]] = deque()
-    devices, at_once = jax.local_devices(), max(1, CHUNK_ROWS * 1000 // max(1, num_draws))
-    size = min(CHUNK_ROWS, _padded(at_once), _padded(len(frame)))
+    devices, at_once = jax.local_devices(), CHUNK_ROWS * 1000 // len(chosen.coefficients)
+    size = min(CHUNK_ROWS, _padded(max(1, at_once)), _padded(len(frame)))
     with show_steps("predicting") as report:
         for number, chunk in enumerate(chunks_of(frame, size)):
             rows = chosen.of(model.terms.coded(chunk), model.offset(chunk))
             place = devices[number % len(devices)]
             given = jax.device_put(_filled(rows, _padded(rows.num_rows)), place)
-            scale = None if chosen.log_scale is None else jnp.asarray(chosen.log_scale, jnp.float32)
             found = _predicted(
                 given,
-                jax.device_put(scale, place),
+                jax.device_put(extras, place),
                 jax.device_put(jax.random.fold_in(key, number), place),
                 law=model.law,
                 **settings,
             )
             waiting.append((found, rows, rows.num_rows))
             if len(waiting) > len(devices):
-                parts.append(_finished(waiting.popleft(), chosen.log_scale, model, interval))
+                parts.append(_finished(waiting.popleft(), chosen, model, interval))
             report(min(len(frame), (number + 1) * size), len(frame))
-        parts += [_finished(each, chosen.log_scale, model, interval) for each in waiting]
-    return _as_table(frame, np.concatenate(parts, axis=1), _column_names(model, draws))
+        parts += [_finished(each, chosen, model, interval) for each in waiting]
+    return _as_table(frame, np.concatenate(parts, axis=1), _column_names(model, draws, of))
 
 
 def check_interval(interval: Any) -> None:
@@ -74,63 +82,90 @@ def check_interval(interval: Any) -> None:
         raise ValueError(f"interval must be below 1, got {interval:g}; {remedy}")
 
 
-@partial(jax.jit, static_argnames=("law", "interval", "draws", "of"))
+def num_columns(model: TableModel) -> int:
+    """How many numbers a mean has: a probability for each of several classes."""
+    return len(model.classes) if model.family in SEVERAL_CLASSES else 1
+
+
+STATIC = ("law", "interval", "draws", "of", "num_classes", "num_columns")
+
+
+@partial(jax.jit, static_argnames=STATIC)
 def _predicted(
     rows: RowPredictors,
-    log_scale: jax.Array | None,
+    extras: jax.Array | None,
     key: jax.Array,
     *,
     law: Outcome,
     interval: float,
     draws: int,
     of: str,
+    num_classes: int | None,
+    num_columns: int,
 ) -> jax.Array:
-    """Columns (mean, lower, upper, whether they were found, and draws) of every row."""
+    """For every row whether quantiles were found, then (mean, lower, upper, and draws) of each
+    column.
+    """
     num_rows, num_draws = rows.num_rows, rows.base.shape[0]
     block = min(num_rows, max(16, _padded(BLOCK_NUMBERS // num_draws)))
-    ones = jnp.ones(num_draws, jnp.float32)
 
     def visit(number: jax.Array) -> jax.Array:
         part = rows.take(number * block + jnp.arange(block))
         z = predictors(part)
-        whole = with_scale(z, log_scale)
+        whole = whole_predictor(z, extras, num_classes)
         if of == "outcome":
-            values = law.draw(jax.random.fold_in(key, number), whole)
+            values = law.draw(jax.random.fold_in(key, number), whole).astype(jnp.float32)
             quantiles = jnp.quantile(values, jnp.asarray(_shares(interval)), axis=1)
-            lower, upper, is_found = *quantiles, jnp.ones(block, bool)
+            found = [(_mean(values), *quantiles, jnp.ones(block, bool))]
+        elif num_columns > 1:
+            values = law.mean(whole)
+            each = [values[..., place] for place in range(num_columns)]
+            found = [(_mean(one), *tails(one, _mean(one), interval)) for one in each]
         else:
             values = law.mean(whole)
-            found = tails(z, jnp.dot(z, ones) / num_draws, interval)
+            lower, upper, is_found = tails(z, _mean(z), interval)
             # E[y | z] grows with z, so its quantiles are those of z
-            lower, upper = (law.mean(with_scale(end, _any(log_scale))) for end in found[:2])
-            is_found = found.is_found
-        mean = jnp.dot(values, ones) / num_draws
-        columns = [mean, lower, upper, is_found.astype(jnp.float32)]
-        return jnp.concatenate([jnp.stack(columns), values[:, :draws].T])
+            ends = (_mean_at(law, end, extras) for end in (lower, upper))
+            found = [(_mean(values), *ends, is_found)]
+        is_found = jnp.all(jnp.stack([one[3] for one in found]), axis=0)
+        columns = [column for one in found for column in one[:3]]
+        shown = values[:, :draws].reshape(block, -1).T
+        return jnp.concatenate([jnp.stack([is_found.astype(jnp.float32), *columns]), shown])
 
     found = jax.lax.map(visit, jnp.arange(num_rows // block))
-    return jnp.moveaxis(found, 0, 1).reshape(4 + draws, num_rows)
+    return jnp.moveaxis(found, 0, 1).reshape(found.shape[1], num_rows)
+
+
+def _mean(values: jax.Array) -> jax.Array:
+    """Over draws, as a product, which XLA does in wide registers."""
+    return jnp.dot(values, jnp.ones(values.shape[1], values.dtype)) / values.shape[1]
+
+
+def _mean_at(law: Outcome, z: jax.Array, extras: Any) -> jax.Array:
+    """E[y | z], which does not depend on the extras of a draw."""
+    none = None if extras is None else jnp.zeros((1, extras.shape[-1]), z.dtype)
+    return law.mean(whole_predictor(z, none, None))
 
 
 def _finished(
-    waiting: tuple[Any, RowPredictors, int], log_scale: Any, model: TableModel, interval: float
+    waiting: tuple[Any, RowPredictors, int],
+    chosen: CoefficientDraws,
+    model: TableModel,
+    interval: float,
 ) -> np.ndarray:
     """The columns on the host, rows without quantiles sorted after all."""
     columns, rows, num_rows = waiting
     found = np.array(columns[:, :num_rows])
-    odd = np.flatnonzero(found[3] == 0.0)
+    odd = np.flatnonzero(found[0] == 0.0)
     block = max(1, BLOCK_NUMBERS // rows.base.shape[0])
     for start in range(0, len(odd), block):
         some = odd[start : start + block]
-        z = np.asarray(predictors(rows.take(some)))
-        ends = np.quantile(z, _shares(interval), axis=1).astype(np.float32)
-        found[1:3, some] = model.law.mean(with_scale(jnp.asarray(ends), _any(log_scale)))
-    return np.delete(found, 3, axis=0)
-
-
-def _any(log_scale: Any) -> Any:
-    """A log scale for a mean, which does not depend on it."""
-    return None if log_scale is None else 0.0
+        z = predictors(rows.take(some))
+        mean = np.asarray(model.law.mean(chosen.whole(z)))
+        ends = np.quantile(mean, _shares(interval), axis=1).reshape(2, len(some), -1)
+        for place in range(ends.shape[2]):
+            found[2 + 3 * place : 4 + 3 * place, some] = ends[..., place]
+    return found[1:]
 
 
 def _shares(interval: float) -> list[float]:
@@ -152,13 +187,18 @@ def _filled(rows: RowPredictors, number: int) -> RowPredictors:
     )
 
 
-def _column_names(model: TableModel, draws: int) -> list[str]:
+def _column_names(model: TableModel, draws: int, of: str) -> list[str]:
     """mean, lower, upper, with the class that they are of where it has a name."""
-    of_class = "" if model.classes in ((), ("False", "True")) else f"[{model.classes[1]}]"
-    return [
-        *(f"{name}{of_class}" for name in ("mean", "lower", "upper")),
-        *(f"draw_{number}" for number in range(draws)),
-    ]
+    figures = ("mean", "lower", "upper")
+    shown = [f"draw_{number}" for number in range(draws)]
+    if model.family in SEVERAL_CLASSES and of == "mean":
+        return [
+            *(f"{name}[{label}]" for label in model.classes for name in figures),
+            *(f"{name}[{label}]" for name in shown for label in model.classes),
+        ]
+    is_named = len(model.classes) == 2 and model.classes != ("False", "True")
+    of_class = f"[{model.classes[1]}]" if is_named else ""
+    return [*(f"{name}{of_class}" for name in figures), *shown]
 
 
 def _as_table(frame: Any, columns: np.ndarray, names: list[str]) -> Any:

@@ -42,6 +42,8 @@ def predictive_check(
     rows = observed_rows(model, table).some(num_rows, seed)
     draws = coefficient_draws(run, model, num_draws)
     predicted, replicated = _replicated(rows, draws, seed)
+    if predicted.ndim == 2:
+        return _of_classes(predicted, rows, replicated)
     is_binary = bool(np.isin(rows.outcomes, (0.0, 1.0)).all())
     chosen = {"mean": np.mean} if is_binary else dict(STATISTICS)
     if not (rows.outcomes == 0).any():
@@ -57,10 +59,31 @@ def predictive_check(
     )
 
 
+def _of_classes(
+    predicted: np.ndarray, rows: ObservedRows, replicated: np.ndarray
+) -> PredictiveCheck:
+    """Probabilities of all classes against whether each was observed, and the share of each."""
+    pandas = required("pandas", "tables")
+    places = range(predicted.shape[1])
+    observed = np.concatenate([rows.outcomes == place for place in places]).astype(float)
+    drawn = np.concatenate([replicated == place for place in places], axis=1)
+    shares = [
+        {
+            "statistic": f"share of {label!r}",
+            **_compared(np.mean, rows.outcomes == place, replicated == place),
+        }
+        for place, label in enumerate(rows.model.classes)
+    ]
+    calibration = _calibration(predicted.T.reshape(-1), observed, drawn)
+    return PredictiveCheck(pandas.DataFrame(calibration), pandas.DataFrame(shares))
+
+
 def _replicated(
     rows: ObservedRows, draws: CoefficientDraws, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The predicted mean of every row, and outcomes with axes (draws, rows)."""
+    """The predicted mean of every row, of classes that of each, and outcomes with axes (draws,
+    rows).
+    """
     key, means, outcomes = jax.random.key(seed), [], []
     for number, start in enumerate(range(0, len(rows), CHUNK_ROWS)):
         stop = min(len(rows), start + CHUNK_ROWS)

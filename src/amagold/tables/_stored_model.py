@@ -23,6 +23,7 @@ from amagold.tables._json_values import as_json, from_json
 from amagold.tables._kept_rows import decoded_rows, encoded_rows
 from amagold.tables._row_columns import RowColumns
 from amagold.tables._table_model import TableModel
+from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._term_codes import INTERCEPT, Term
 from amagold.tables._terms import FormulaTerms
 
@@ -90,9 +91,8 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
     if family not in FAMILIES or facts is None:
         raise ValueError("its family or its facts are none of this library's")
     law = law_again(notes["law"])
-    z = jax.ShapeDtypeStruct((1,) if FAMILIES[family] is None else (1, 2), jnp.float32)
-    if jax.eval_shape(law.mean, z).shape != (1,):
-        raise ValueError("its outcome is not that of its family")
+    classes = tuple(map(_text, notes["classes"]))
+    _check_law(law, family, len(classes))
     parsed = parsed_formula(notes["formula"])
     example = from_json(notes["example"])
     if sorted(example) != sorted(parsed.columns):
@@ -114,7 +114,7 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
         terms,
         family,
         parsed.outcome,
-        tuple(map(_text, notes["classes"])),
+        classes,
         facts,
         names=names,
         law=law,
@@ -159,6 +159,16 @@ def _terms(notes: dict[str, Any], parsed: ParsedFormula, example: dict[str, Any]
         for name, levels, places in notes["terms"]
     )
     return FormulaTerms(parsed, terms, whole)
+
+
+def _check_law(law: Any, family: str, num_classes: int) -> None:
+    """Raise unless it takes what the family's predictor gives."""
+    several = family in SEVERAL_CLASSES
+    width = {"softmax": num_classes, "ordinal": num_classes - 1}.get(family, 2)
+    has_more = several or FAMILIES[family] is not None
+    z = jax.ShapeDtypeStruct((1, width) if has_more else (1,), jnp.float32)
+    if jax.eval_shape(law.mean, z).shape != ((1, num_classes) if several else (1,)):
+        raise ValueError("its outcome is not that of its family")
 
 
 def _arguments(stored: dict[str, Any]) -> dict[str, Any]:
