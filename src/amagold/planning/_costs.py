@@ -18,8 +18,8 @@ GRADIENT = 3.0  # a gradient in reverse mode, in evaluations of the function
 TEST_OPERATIONS = 100.0  # to difference and sum one example's log likelihood in float64
 STEP_OPERATIONS = 3000.0  # the framework's own work per leapfrog step
 PARAMETER_OPERATIONS = 1000.0  # per parameter and step: normal noise, drifts and kicks
-# per entry of a dense mass and step: three products with its factor, each bound by memory
-MATRIX_OPERATIONS = 40.0
+# per entry of a dense mass and step: three products with its factor
+MATRIX_OPERATIONS = 10.0
 GATHER_OPERATIONS = 100.0  # to fetch one example of a minibatch from its place
 # and for each of its values, which then form no large matrix product
 GATHER_VALUE_OPERATIONS = 20.0

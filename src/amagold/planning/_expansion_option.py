@@ -31,7 +31,8 @@ class ExpansionOption(GradientOption):
 
     def cost(self, inputs: PlanInputs, trial: Trial) -> float:
         costs = inputs.costs
-        square = MATRIX_OPERATIONS * costs.num_parameters**2 / costs.operations
+        # one product with the Hessian, where a mass has three
+        square = MATRIX_OPERATIONS / 3.0 * costs.num_parameters**2 / costs.operations
         rare = GRADIENT * self.rare_examples(inputs)
         return trial.num_steps * (costs.step(inputs.mass) + square + rare)
 
