@@ -12,7 +12,7 @@ pytest.importorskip("narwhals")
 
 import amagold  # noqa: E402
 from amagold import priors  # noqa: E402
-from tests.helpers.false_alarms import PLANTED, threshold  # noqa: E402
+from false_alarms import PLANTED, threshold  # noqa: E402
 
 GRID = np.linspace(-3.0, 4.0, 20_001)
 CASES = {

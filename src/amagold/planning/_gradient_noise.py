@@ -22,6 +22,7 @@ from amagold.target import Posterior
 EXAMPLES = 4096  # per position, whose gradients are looked at
 MOST_KEPT = 4096  # parameters, up to which single examples' gradients are kept
 VALUES = 2**22  # numbers in them at a time
+EXPECTED = 0.5  # of the noise that the curvature stands for, that is there at least
 # minibatch gradients per position beyond that, and examples in each
 DRAWS_OF_MANY, BATCH_OF_MANY = 32, 32
 
@@ -48,6 +49,26 @@ class GradientNoise(NamedTuple):
         variances = 1.0 / mass if mass.ndim == 1 else np.diag(np.linalg.inv(mass))
         own = self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
         return np.sum(own * variances) * share / share.sum()
+
+
+def at_least_expected(
+    noises: dict[int | None, GradientNoise], of_data: np.ndarray | None, num_examples: int
+) -> dict[int | None, GradientNoise]:
+    """With half of what a model that fits is expected to have, E[sum_i g_i g_i^T] = H: some
+    examples do not see events of one in a hundred thousand, which are most of the noise.
+    """
+    plain = noises.get(None)
+    if plain is None or of_data is None:
+        return noises
+    expected = EXPECTED * num_examples * of_data
+    own = plain.covariance if plain.covariance.ndim == 2 else np.diag(plain.covariance)
+    # along every parameter: the part of what is expected that was not seen
+    seen, wanted = np.diag(own), np.diag(expected)
+    if (seen >= wanted).all():
+        return noises
+    missing = np.where(seen < wanted, wanted - seen, 0.0)
+    covariance = plain.covariance + (np.diag(missing) if plain.covariance.ndim == 2 else missing)
+    return {**noises, None: GradientNoise(covariance)}
 
 
 def measure_noise(

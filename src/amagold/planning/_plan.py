@@ -20,7 +20,7 @@ from amagold.planning._at_mode import AtMode
 from amagold.planning._candidate import Candidate
 from amagold.planning._candidate_search import best_of, best_of_each_kind, every_candidate
 from amagold.planning._costs import TransitionCosts, costs_of
-from amagold.planning._gradient_noise import GradientNoise, measure_noise
+from amagold.planning._gradient_noise import GradientNoise, at_least_expected, measure_noise
 from amagold.planning._leapfrog_option import FRICTION_SHARE
 from amagold.planning._non_gaussianity import (
     NonGaussianity,
@@ -211,7 +211,12 @@ def make_plan(
         at_mode = AtMode(position=at_mode.position)
     masses = list(_masses(mode, curvature, is_trusted))
     noise_key = jax.random.fold_in(key, 1) if noise_key is None else noise_key
-    noises = _noises(target, places, noise_key, at_mode.reference)
+    known = curvature.of_data
+    noises = at_least_expected(
+        _noises(target, places, noise_key, at_mode.reference),
+        None if known is None else np.asarray(known.hessian, np.float64),
+        target.num_examples,
+    )
     turns = (
         rest
         if allow_turns and is_trusted and "dense" in masses and _may_turn(curvature, rest)
