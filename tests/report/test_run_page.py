@@ -148,6 +148,19 @@ def test_what_needs_attention_is_said_with_its_remedy():
     assert "out of reach" in text_of(report_text(stuck))
 
 
+def test_cutpoints_are_no_effects():
+    run = invented_run(
+        {"x": None, "threshold": ["0", "1", "2"]}, {"formula": "grade ~ x", "family": "ordinal"}
+    )
+    content = PageContent(run)
+    assert content.terms == ["x"]
+    assert content.num_effects == 1
+    *_, last = content.coefficients
+    assert last.chart is None
+    assert [row.name for row in last.rows] == [f"threshold[{place}]" for place in range(3)]
+    assert {row.ratio for row in last.rows} == {""}
+
+
 def test_factors_of_many_levels_show_those_that_are_surely_different():
     levels = [f"level {number}" for number in range(300)]
     run = invented_run(
@@ -318,6 +331,8 @@ def test_from_a_file_to_a_page_and_again_from_the_store(tmp_path, capsys):
             seen = look_at(path, width)
             assert (seen.complaints, seen.requests, seen.num_scripts) == ([], [], 0)
             assert seen.overflow <= 0
-    told = text_of((tmp_path / "a.html").read_text())
+    told, again = (text_of((tmp_path / name).read_text()) for name in ("a.html", "b.html"))
+    # the run kept its model and its rows
+    assert again == told
     for said in ("rate ratio", "400", "region, compared with", "Was sampling needed?"):
         assert said in told

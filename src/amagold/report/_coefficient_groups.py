@@ -14,6 +14,7 @@ from amagold.report._rounded_numbers import decimals_of, percent, plain, rounded
 MOST_ROWS = 14  # of a picture of one factor
 MOST_NUMBERS = 24  # of a picture of numbers
 MOST_IN_TABLE = 1_000
+LEVELS_OF_Z = ("Intercept", "threshold")  # where the outcome lies at zero predictors
 SCALES = ("sigma", "alpha", "nu")  # what noise is called, which is never below zero
 ALIKE = 20.0  # times as large, and on one scale no more
 
@@ -54,29 +55,26 @@ class Grouping(NamedTuple):
 
 
 def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[CoefficientGroup]:
-    """All coefficients but those that stand alone (`apart`), in the order of the terms."""
-    singles = [each for many in found.values() for each in many if each.level is None]
-    groups = [*_of_numbers([each for each in singles if not is_apart(each, how)], how)]
+    """All coefficients, and at the end a table of what is no effect of anything."""
+    effects = {term: many for term, many in found.items() if not is_apart(term, how)}
+    singles = [each for many in effects.values() for each in many if each.level is None]
+    groups = _of_numbers(singles, how)
     groups += [
-        _of_factor(term, parameters, how)
-        for term, parameters in found.items()
-        if parameters[0].level is not None
+        _of_factor(term, many, how) for term, many in effects.items() if many[0].level is not None
     ]
-    rest = [each for each in singles if is_apart(each, how)]
+    rest = [term for term in found if is_apart(term, how)]
     if rest:
-        title = " and ".join(each.term for each in rest)
         without = how._replace(ratio="")
-        groups.append(
-            CoefficientGroup(
-                title, "", None, tuple(_row(each, without) for each in rest), 0, 0, False
-            )
-        )
+        rows = [
+            _row(each, without)._replace(name=each.name) for term in rest for each in found[term]
+        ]
+        groups.append(CoefficientGroup(" and ".join(rest), "", None, tuple(rows), 0, 0, False))
     return groups
 
 
-def is_apart(parameter: Parameter, how: Grouping) -> bool:
-    """Whether it is no effect of anything: the intercept, and the scale of the noise."""
-    return how.is_regression and parameter.term in ("Intercept", *SCALES)
+def is_apart(term: str, how: Grouping) -> bool:
+    """Whether it is no effect of anything: the intercept, cutpoints, the scale of the noise."""
+    return how.is_regression and term in (*LEVELS_OF_Z, *SCALES)
 
 
 def as_ratio(estimate: Estimate) -> Estimate:

@@ -3,7 +3,13 @@
 from functools import cached_property
 from typing import Any
 
-from amagold.report._coefficient_groups import SCALES, CoefficientGroup, Grouping, groups_of
+from amagold.report._coefficient_groups import (
+    LEVELS_OF_Z,
+    SCALES,
+    CoefficientGroup,
+    Grouping,
+    groups_of,
+)
 from amagold.report._column_chart import ColumnChart, column_chart
 from amagold.report._diagnosis import Diagnosis, diagnose, parted
 from amagold.report._family_words import FamilyWords, family_words
@@ -25,7 +31,6 @@ from amagold.report._trace_chart import TraceChart, trace_of
 
 # in the order in which they are made, the slow ones among them
 PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
-FIRST = ("Intercept",)
 MERGED = "rows are merged"  # in a note that the data have a sentence of their own for
 
 
@@ -73,7 +78,7 @@ class PageContent:
     @cached_property
     def terms(self) -> list[str]:
         """The predictors, in the order of the formula."""
-        return [name for name in self.parameters if name not in (*FIRST, *SCALES)]
+        return [name for name in self.parameters if name not in (*LEVELS_OF_Z, *SCALES)]
 
     @cached_property
     def title(self) -> str:
@@ -106,7 +111,7 @@ class PageContent:
         order = sorted(
             found,
             key=lambda name: (
-                -1 if name in FIRST and text else 1 if name in SCALES and text else 0,
+                -1 if name in LEVELS_OF_Z and text else 1 if name in SCALES and text else 0,
                 places.get(name, 0),
             ),
         )

@@ -25,7 +25,7 @@ def findings_of(
     for term, many in found.items():
         # where a coefficient's size depends on units that are not known, there is no order
         is_known = term in how.spreads or many[0].level is not None
-        if is_apart(many[0], how) or not is_known or ":" in term or "(" in term_words(term):
+        if is_apart(term, how) or not is_known or ":" in term or "(" in term_words(term):
             continue
         clear = [each for each in many if each.clearance > 0.0 and math.isfinite(each.sd)]
         if clear:
