@@ -53,6 +53,7 @@ def effects_part(run: Any, table: Any, effect: str, how: Grouping, formula: str)
     found, missing = _asked(run.effects, table)
     if found is None:
         return EffectsPart((), missing)
+    effect = "probability of a class" if "class" in found else effect
     is_share = "probability" in effect
     times = 100.0 if is_share else 1.0
     axis = f"Average difference in the {effect}" + (", percentage points" if is_share else "")

@@ -241,8 +241,9 @@ class PageContent:
         if self.formula is None:
             return None
         settings = self.run.attributes["settings"]
-        options = ", ".join(
-            f"{name}={settings[name]!r}"
-            for name in ("num_samples", "num_warmup", "num_chains", "thin", "seed")
-        )
-        return f"amagold.fit({self.formula!r}, table, {self.family!r}, {options})"
+        names = ("num_samples", "num_warmup", "num_chains", "thin", "seed")
+        given = {} if self.run.model is None else self.run.model.arguments
+        asked = {name: value for name, value in given.items() if value not in (None, False)}
+        options = {**asked, **{name: settings[name] for name in names}}
+        told = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        return f"amagold.fit({self.formula!r}, table, {self.family!r}, {told})"
