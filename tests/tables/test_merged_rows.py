@@ -12,12 +12,15 @@ pytest.importorskip("narwhals")
 
 import amagold  # noqa: E402
 from amagold.cli import main  # noqa: E402
+from amagold.mode._derivatives import derivatives_at  # noqa: E402
+from amagold.mode._row_bounds import slopes, squared_norm  # noqa: E402
 from amagold.models import _merged_rows as merging  # noqa: E402
 from amagold.models._coded_rows import CodedTable  # noqa: E402
 from amagold.models._row_terms import RowTerms  # noqa: E402
 from amagold.tables import _fit  # noqa: E402
 from amagold.tables._fit import model_of  # noqa: E402
 from amagold.tables._read_table import read_table  # noqa: E402
+from amagold.target._linear_bounds import SparsePair  # noqa: E402
 
 NUM_ROWS = 600
 OUTCOMES = {
@@ -186,3 +189,27 @@ def test_the_command_line_takes_columns(tmp_path, capsys):
     table().to_csv(path, index=False)
     assert main(["fit", str(path), "late ~ dose", "--weights", "nothing"]) == 2
     assert "'nothing'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["negative_binomial", "gamma", "robust"])
+def test_codes_of_two_numbers_have_the_derivatives_of_all(family):
+    """Second derivatives that add up levels, and lengths of rows, are those of differentiation."""
+    target = model(family, weights="times", offset="log_time")
+    assert isinstance(target.bounds.predictor, SparsePair)
+    at = jax.tree.map(lambda leaf: jnp.full(np.shape(leaf), 0.1), target.init)
+    log_density, places = log_density_of(target)
+    form = jax.flatten_util.ravel_pytree(at)[1]
+    wanted = jax.jit(jax.hessian(lambda flat: log_density(flat) - target.log_prior(form(flat))))(
+        places[1]
+    )
+    found = derivatives_at(target, at, 2).hessian
+    np.testing.assert_allclose(found, -wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
+    matrix = jnp.asarray(np.random.default_rng(1).normal(size=found.shape), jnp.float32)
+    row = jax.tree.map(lambda leaf: leaf[3], target.data)
+    across = slopes(target.bounds, at, row) @ matrix.T
+    np.testing.assert_allclose(
+        squared_norm(target.bounds, at, row, matrix),
+        np.linalg.norm(across, 2) ** 2,
+        rtol=1e-4,
+    )

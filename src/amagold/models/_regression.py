@@ -15,7 +15,7 @@ from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
-from amagold.target._linear_bounds import SparsePredictor, SplitRow
+from amagold.target._linear_bounds import SparsePair, SparsePredictor, SplitRow
 
 
 class Outcome(Protocol):
@@ -118,6 +118,25 @@ class ScaledPredictor:
         return jnp.stack([z, jnp.asarray(position[self.scale], z.dtype)])
 
 
+@dataclass(frozen=True)
+class ScaledCodedPredictor(ScaledPredictor, SparsePair):
+    """The same of numbers and codes."""
+
+    def pair_gram(self, rows: Any, weights: jax.Array) -> jax.Array:
+        x = rows.predictors
+        square = x.gram(weights[:, 0, 0])
+
+        def total(theta: jax.Array) -> jax.Array:
+            return jnp.dot(weights[:, 0, 1], jax.vmap(lambda row: row.dot(theta))(x))
+
+        # sum_i W_i01 x_i
+        across = jax.grad(total)(jnp.zeros(x.width, square.dtype))[:, None]
+        return jnp.block([[square, across], [across.T, weights[:, 1, 1].sum()[None, None]]])
+
+    def pair_times(self, example: Any, matrix: jax.Array) -> jax.Array:
+        return jnp.stack([example.predictors.dot(matrix[:-1]), matrix[-1]])
+
+
 @trees.record(static=("predictor", "outcome"))
 class Likelihood:
     """log p(y | x, theta) = outcome(z, y)."""
@@ -169,7 +188,8 @@ def regression(
     width = num_predictors(data)
     init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     if isinstance(prior, NoisePrior):
-        predictor = ScaledPredictor(predictor, prior.name)
+        both = ScaledCodedPredictor if is_coded else ScaledPredictor
+        predictor = both(predictor, prior.name)
         init = {"coefficients": init, prior.name: np.float32(0.0)}
     if example_of(data).weight is not None:
         outcome = Weighted(outcome)

@@ -68,6 +68,22 @@ class SparsePredictor:
         raise NotImplementedError
 
 
+class SparsePair:
+    """A predictor (x . theta, k) of two numbers, whose x is as sparse; k comes last in the flat
+    position.
+    """
+
+    def pair_gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
+        """sum_i A_i^T W_i A_i over rows with a leading axis, A_i the two rows (x_i, 0) and (0, 1),
+        W_i symmetric.
+        """
+        raise NotImplementedError
+
+    def pair_times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
+        """A M of one example."""
+        raise NotImplementedError
+
+
 class LinearBounds(NamedTuple):
     """For likelihoods that see the position through a linear predictor: log likelihood_i =
     outcome(z_i, example), z linear.
