@@ -36,7 +36,7 @@ def problem(num_examples, seed=0):
 
 def difference_in_double(target, a, b):
     """U(a) - U(b) from the same float32 data and positions, in float64."""
-    x, y = (np.asarray(leaf, np.float64) for leaf in target.data)
+    x, y = (np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(target.data))
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
 
     def energy(position):

@@ -34,7 +34,7 @@ def in_other_units():
 
 def distance_to_mode(target, position):
     """How far a position is from the mode found in float64, in posterior standard deviations."""
-    X, sign = (np.asarray(leaf, np.float64) for leaf in target.data)
+    X, sign = (np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(target.data))
     precision = 1.0 / target.log_prior.scale**2
     scales = 1.0 / np.sqrt(0.25 * np.sum(X**2, axis=0) + precision)
     energy = lambda at: 0.5 * precision * at @ at + np.sum(np.logaddexp(0.0, -sign * (X @ at)))  # noqa: E731

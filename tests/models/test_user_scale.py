@@ -155,7 +155,7 @@ def test_starts_are_given_on_the_users_scale():
     start = {"coefficients": np.array([101_325.0123, 0.5]), "log_noise_scale": 0.25}
     each = jax.tree.map(lambda leaf: np.stack([leaf, leaf + 0.125]), start)
     for given in ({"init": start, "init_per_chain": None}, {"init": None, "init_per_chain": each}):
-        began = reported(target, prepare(target, settings, **given).positions)
+        began = reported(target, prepare(target, settings, **given).positions, 1)
         wanted = (
             each
             if given["init"] is None
