@@ -11,6 +11,7 @@ from amagold_lab.bench import (
     logistic_against_c,
     memory,
     network_overhead,
+    predictions,
     processes,
     startup,
     whole_run,
@@ -288,6 +289,15 @@ BENCHMARKS = (
         0.7,
         True,
         processes.measure_draws,
+        is_long=True,
+    ),
+    Benchmark(
+        "predict-1e6",
+        "speed of run.predict, with mean and interval of 10^6 rows x 20 from 1,000 draws / of "
+        "X @ draws.T in float32, which keeps 4 GB",
+        0.5,
+        True,
+        predictions.measure,
         is_long=True,
     ),
 )
