@@ -11,7 +11,7 @@ from amagold_lab.bench import (
     logistic_against_c,
     memory,
     network_overhead,
-    predictions,
+    predicted_rows,
     processes,
     startup,
     whole_run,
@@ -297,7 +297,7 @@ BENCHMARKS = (
         "X @ draws.T in float32, which keeps 4 GB",
         0.5,
         True,
-        predictions.measure,
+        predicted_rows.measure,
         is_long=True,
     ),
 )
