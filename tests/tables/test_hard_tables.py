@@ -11,9 +11,10 @@ pytest.importorskip("formulaic")
 pytest.importorskip("narwhals")
 numpyro = pytest.importorskip("numpyro")
 
+from false_alarms import PLANTED, threshold  # noqa: E402
+
 import amagold  # noqa: E402
 from amagold import priors  # noqa: E402
-from false_alarms import PLANTED, threshold  # noqa: E402
 
 BATCHES = 20  # of draws in a row, whose means are nearly independent
 

@@ -10,9 +10,10 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 pytest.importorskip("narwhals")
 
+from false_alarms import PLANTED, threshold  # noqa: E402
+
 import amagold  # noqa: E402
 from amagold import priors  # noqa: E402
-from false_alarms import PLANTED, threshold  # noqa: E402
 
 GRID = np.linspace(-3.0, 4.0, 20_001)
 CASES = {
