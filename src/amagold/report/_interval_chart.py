@@ -123,10 +123,10 @@ def _ratio_scale(ends: list[float]) -> ChartScale:
     if scale.high - scale.low < NARROW:
         # ticks that are even in the ratio itself
         even = scale_of([low, high], room=0.0)
-        known = [float(tick) for tick in _values(even)]
+        known = list(zip(_values(even), [tick.label for tick in even.ticks], strict=True))
     else:
-        known = _round_ratios(low, high)
-    ticks = [AxisTick(scale.place(math.log(value)), plain(value)) for value in known]
+        known = [(value, plain(value)) for value in _round_ratios(low, high)]
+    ticks = [AxisTick(scale.place(math.log(value)), label) for value, label in known]
     return scale._replace(ticks=tuple(ticks))
 
 

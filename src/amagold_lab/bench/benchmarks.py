@@ -8,6 +8,7 @@ from amagold_lab.bench import (
     disk,
     dist1_against_c,
     double_well_against_c,
+    factors,
     logistic_against_c,
     memory,
     network_overhead,
@@ -298,6 +299,23 @@ BENCHMARKS = (
         0.5,
         True,
         predicted_rows.measure,
+        is_long=True,
+    ),
+    Benchmark(
+        "flights",
+        "effective draws/s of fit() / of NUTS in units of the whole curvature, from its gradients' "
+        "time and as if every draw were independent: 3 x 10^6 rows, 490 coefficients of factors",
+        100.0,
+        True,
+        partial(factors.measure_rate, 3_000_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "codes",
+        "seconds of a pass for derivatives: expanded columns / codes, 200,000 rows of that table",
+        5.0,
+        True,
+        factors.measure_codes,
         is_long=True,
     ),
 )
