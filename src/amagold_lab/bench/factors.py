@@ -105,7 +105,8 @@ def measure_codes(seconds: float) -> Measurement:
     from amagold.tables._fit import model_of
     from amagold.tables._read_table import read_table
 
-    coded = model_of(FORMULA, read_table(flights(FEWER)), "logistic", None, False, None).target
+    table = read_table(flights(FEWER))
+    coded: Any = model_of(FORMULA, table, "logistic", None, False, None).target
     predictors = coded.data.predictors
     columns = [np.asarray(predictors.numbers)[:, 1:]]
     for factor, size in enumerate(predictors.sizes):
