@@ -97,9 +97,11 @@ def test_folders_that_the_user_chooses(as_installed, monkeypatch, tmp_path):
     said = keep_programs()
     assert said is not None
     assert said.parent == tmp_path / "said"
-    assert keep_programs(tmp_path / "chosen") == tmp_path / "chosen"
+    chosen = keep_programs(tmp_path / "chosen")
+    assert chosen is not None
+    assert chosen.parent == tmp_path / "chosen"
     with kept_programs():
-        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "chosen")
+        assert jax.config.jax_compilation_cache_dir == str(chosen)
     assert (tmp_path / "chosen").stat().st_mode & 0o777 == 0o700
 
 

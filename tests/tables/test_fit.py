@@ -213,3 +213,20 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "Intercept" in said
     assert "distance" in said
+
+
+def test_a_column_with_the_name_of_the_noise_is_refused_where_there_is_noise():
+    frame = table().rename(columns={"distance": "sigma"})
+    with pytest.raises(ValueError, match="must not have a column called 'sigma' for linear"):
+        model("delay ~ sigma", "linear", frame)
+    assert model("late ~ sigma", frame=frame).terms.terms[1].name == "sigma"
+
+
+def test_minus_one_and_one_are_two_classes():
+    frame = table()
+    frame["sign"] = np.where(frame.late, 1, -1)
+    ours, wanted = (model(f"{name} ~ distance", frame=frame).target for name in ("sign", "late"))
+    position = jnp.array([0.3, -0.2])
+    np.testing.assert_array_equal(
+        ours.log_likelihoods(position, ours.data), wanted.log_likelihoods(position, wanted.data)
+    )

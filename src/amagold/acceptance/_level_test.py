@@ -152,8 +152,8 @@ class LevelTest(Acceptance):
         cubes = weights * (here.moves**3 + there.moves**3)
         sizes = jnp.cbrt(jax.ops.segment_sum(cubes, blocks, num_blocks))
         sizes = jnp.maximum(sizes, LEAST_SHARE * sizes.max())
-        share = (sizes / jnp.maximum(sizes.sum(), jnp.finfo(jnp.float32).tiny))[blocks]
-        share = jnp.maximum(share, LEAST_SHARE)
+        sizes = jnp.where(sizes.sum() > 0, sizes, 1.0)  # nothing has moved
+        share = (sizes / sizes.sum())[blocks]
         width = self.levels.widest.at[-1].set(self.largest)
 
         def bound(moves: Float32[Array, " cells"]) -> Float32[Array, " cells"]:

@@ -51,7 +51,7 @@ def keep_programs(folder: str | os.PathLike[str] | bool = True) -> Path | None:
     if isinstance(folder, bool):
         _chosen[:] = [] if folder else [None]
         return _usable(_wanted())
-    path = _usable(Path(folder).expanduser())
+    path = _usable(Path(folder).expanduser() / _machine())
     if path is None:
         raise ValueError(
             f"folder must be the user's own and closed to others for writing, got "
@@ -172,7 +172,8 @@ def _is_guarded(folder: Path) -> bool:
     """Whether no stranger can put another folder in its place."""
     for parent in folder.parents:
         found = parent.stat()
-        is_open = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+        may_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        is_open = may_write and not found.st_mode & stat.S_ISVTX
         if is_open or found.st_uid not in (0, os.getuid()):
             return False
     return True

@@ -36,7 +36,7 @@ def mean_slope(
     hessian = whole_hessian(target, position, reference.hessian)
     inverse = np.linalg.inv(hessian)
     whole, known = _tilt(target, position, jnp.asarray(inverse, jnp.float32), rare)
-    of_prior = density_derivatives(target.log_prior, position).gradient
+    of_prior = density_derivatives(target.smooth_log_prior, position).gradient
     slope = np.asarray(reference.gradient, np.float64) + np.asarray(of_prior, np.float64)
     center = trees.known_numbers(position) - inverse @ (slope + np.asarray(whole, np.float64))
     return known, trees.as_position(trees.unflatten_like(center.astype(np.float32), position))

@@ -134,7 +134,13 @@ def table_of(
     values = checked_table(X, names)
     rows, counts = checked_rows(given, len(values))
     if counts is not None:
-        values, y = values[counts], np.asarray(as_numbers("y", y))[counts]
+        outcomes = np.asarray(as_numbers("y", y))
+        if len(outcomes) != len(values):
+            raise ValueError(
+                f"y must have an outcome for each of the {len(values)} rows of X, got "
+                f"{len(outcomes)}"
+            )
+        values, y = values[counts], outcomes[counts]
     return _measured(values, names, intercept, rows), y
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from amagold.models._noise_names import THRESHOLD
 from amagold.report._formula_words import term_words
 from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
 from amagold.report._parameters import Parameter
@@ -14,8 +15,7 @@ from amagold.report._rounded_numbers import decimals_of, percent, plain, rounded
 MOST_ROWS = 14  # of a picture of one factor
 MOST_NUMBERS = 24  # of a picture of numbers
 MOST_IN_TABLE = 1_000
-LEVELS_OF_Z = ("Intercept", "threshold")  # where the outcome lies at zero predictors
-SCALES = ("sigma", "alpha", "nu")  # what noise is called, which is never below zero
+INTERCEPT = "Intercept"
 ALIKE = 20.0  # times as large, and on one scale no more
 
 
@@ -52,6 +52,7 @@ class Grouping(NamedTuple):
     spreads: Mapping[str, float]  # standard deviations of numbers, by term
     references: Mapping[str, str]  # the levels that the others of a factor are compared with
     is_regression: bool
+    noise: str | None = None  # what the family calls the parameter beside the coefficients
 
 
 def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[CoefficientGroup]:
@@ -74,7 +75,12 @@ def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[C
 
 def is_apart(term: str, how: Grouping) -> bool:
     """Whether it is no effect of anything: the intercept, cutpoints, the scale of the noise."""
-    return how.is_regression and term in (*LEVELS_OF_Z, *SCALES)
+    return how.is_regression and term in (INTERCEPT, how.noise)
+
+
+def _is_scale(term: str, how: Grouping) -> bool:
+    """Whether it is never below zero."""
+    return how.is_regression and term == how.noise != THRESHOLD
 
 
 def as_ratio(estimate: Estimate) -> Estimate:
@@ -208,7 +214,7 @@ def _row(parameter: Parameter, how: Grouping) -> CoefficientRow:
         short(parameter.sd, 2),
         estimate.ends(),
         as_ratio(estimate).words() if how.ratio else "",
-        "" if parameter.term in SCALES and how.is_regression else percent(parameter.share_above),
+        "" if _is_scale(parameter.term, how) else percent(parameter.share_above),
         whole(min(parameter.ess_bulk, parameter.ess_tail)),
         rounded(parameter.r_hat, 3),
     )

@@ -1,11 +1,12 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from amagold.models._noise_names import NOISE_NAMES, THRESHOLD
 from amagold.report._coefficient_groups import (
-    LEVELS_OF_Z,
-    SCALES,
+    INTERCEPT,
     CoefficientGroup,
     Grouping,
     groups_of,
@@ -75,10 +76,21 @@ class PageContent:
             event = f"{self.outcome} is {classes[1] if len(classes) == 2 else '1'}"
         return family_words(self.family, self.outcome, event)
 
+    @property
+    def noise(self) -> str | None:
+        """What the family calls the parameter beside the coefficients."""
+        return None if self.formula is None else NOISE_NAMES.get(str(self.family))
+
+    def _rank(self, name: str) -> int:
+        """The intercept and thresholds first, the noise last."""
+        if name == INTERCEPT or name == self.noise == THRESHOLD:
+            return -1
+        return int(name == self.noise)
+
     @cached_property
     def terms(self) -> list[str]:
         """The predictors, in the order of the formula."""
-        return [name for name in self.parameters if name not in (*LEVELS_OF_Z, *SCALES)]
+        return [name for name in self.parameters if name not in (INTERCEPT, self.noise)]
 
     @cached_property
     def title(self) -> str:
@@ -111,7 +123,7 @@ class PageContent:
         order = sorted(
             found,
             key=lambda name: (
-                -1 if name in LEVELS_OF_Z and text else 1 if name in SCALES and text else 0,
+                self._rank(name) if text else 0,
                 places.get(name, 0),
             ),
         )
@@ -156,6 +168,7 @@ class PageContent:
             self.facts.spreads if self.facts else {},
             self.facts.references if self.facts else {},
             self.formula is not None,
+            self.noise,
         )
 
     @cached_property
@@ -245,5 +258,12 @@ class PageContent:
         given = {} if self.run.model is None else self.run.model.arguments
         asked = {name: value for name, value in given.items() if value not in (None, False)}
         options = {**asked, **{name: settings[name] for name in names}}
-        told = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        told = ", ".join(f"{name}={_as_code(name, value)}" for name, value in options.items())
         return f"amagold.fit({self.formula!r}, table, {self.family!r}, {told})"
+
+
+def _as_code(name: str, value: Any) -> str:
+    """An argument as it was given: priors as texts, arrays by their name."""
+    if isinstance(value, Mapping):
+        return repr({key: str(each) for key, each in value.items()})
+    return name if isinstance(value, str) and value.startswith("<") else repr(value)

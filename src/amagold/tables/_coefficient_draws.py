@@ -9,9 +9,9 @@ import numpy as np
 
 from amagold.core import checks, trees
 from amagold.models._coded_rows import CodedTable
+from amagold.models._noise_names import THRESHOLD
 from amagold.store._names import name_leaves
 from amagold.tables._term_codes import INTERCEPT
-from amagold.tables._term_scale import THRESHOLD
 
 
 class CoefficientDraws(NamedTuple):

@@ -131,9 +131,15 @@ def model_of(
     given = RowColumns(**of_rows)
     given.check(family)
     parsed = _parsed(formula, outcome, frame, list(given.named.values()))
+    if FAMILIES[family] in parsed.parts:
+        raise ValueError(
+            f"table must not have a column called {FAMILIES[family]!r} for {family}, whose noise "
+            "has that name; rename it"
+        )
     left, num_read = parsed.outcome, len(frame)
     frame, columns = given.with_arrays(frame)
     frame = without_missing(frame, [left, *parsed.columns, *columns.named.values()], drop_missing)
+    frame = _counting(frame, columns.named.get("weights"))
     observed, classes = outcome_of(left, frame, family)
     is_two = family in TWO_CLASSES and given.trials is None
     terms, coded = terms_of(parsed, frame, observed if is_two else None)
@@ -174,6 +180,14 @@ def model_of(
         },
         example=first_row(frame, terms.columns),
     )
+
+
+def _counting(frame: Any, weights: str | None) -> Any:
+    """Without rows of weight zero, of which nothing is to be said."""
+    if weights is None or not frame[weights].dtype.is_numeric():
+        return frame
+    kept = frame.filter(frame[weights] != 0)
+    return kept if len(kept) else frame
 
 
 def _built(

@@ -31,6 +31,8 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
                 f"outcome {name!r} must vary, but it is {values[0]:g} in all rows, from which "
                 "nothing can be learned"
             )
+        if family in TWO_CLASSES and (np.abs(values) == 1.0).all():
+            values = (values > 0.0).astype(np.float64)  # -1 and 1 are two classes too
         if not is_boolean:
             return values, ()
         return _two_classes(name, values, ["False", "True"], family)
@@ -42,7 +44,7 @@ def _several_classes(name: str, columns: FormulaColumns) -> tuple[np.ndarray, tu
     """The number of each row's class, in the order of numbers, texts or categories."""
     if columns.is_number(name):
         levels, codes = np.unique(columns.values(name), return_inverse=True)
-        found = [f"{level:g}" if isinstance(level, float) else str(level) for level in levels]
+        found = [_number_words(level) for level in levels.tolist()]
     else:
         codes, found = columns.levels(name)
         seen, codes = np.unique(codes, return_inverse=True)
@@ -52,6 +54,11 @@ def _several_classes(name: str, columns: FormulaColumns) -> tuple[np.ndarray, tu
             f"outcome {name!r} must hold between 2 and {MOST_CLASSES} classes, got {len(found):,}"
         )
     return codes.astype(np.float64), tuple(map(str, found))
+
+
+def _number_words(level: float | int) -> str:
+    """2 for 2.0, and no two numbers alike."""
+    return f"{level:g}" if float(f"{level:g}") == level else repr(level)
 
 
 def _two_classes(

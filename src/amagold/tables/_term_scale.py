@@ -7,12 +7,11 @@ import numpy as np
 from jax.core import Tracer
 
 from amagold.core import trees
+from amagold.models._noise_names import THRESHOLD
 from amagold.models._ordinal import OrdinalScale
 from amagold.models._priors import LOG_SCALE, LOG_SHAPE
 from amagold.models._scale import UserScale
 from amagold.tables._term_codes import Term
-
-THRESHOLD = "threshold"  # the cutpoints of ordered classes
 
 
 @trees.record(static=("terms", "noise", "has_classes"))
