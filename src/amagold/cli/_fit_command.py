@@ -1,5 +1,7 @@
 """`amagold fit TABLE FORMULA`: from a table to draws with names."""
 
+import warnings
+
 from amagold.core.printable import printable
 
 
@@ -39,6 +41,7 @@ def run(
     """
     from amagold.priors._prior_text import parsed_priors
     from amagold.report._run_page import checked_path
+    from amagold.sampling import SamplingWarning
     from amagold.tables import fit
 
     if report is not None:
@@ -47,7 +50,9 @@ def run(
     options = {"outcome": outcome, "drop_missing": drop_missing, "priors": priors}
     of_rows = {"weights": weights, "offset": offset, "trials": trials, "exposure": exposure}
     sampling = {"store": store, "num_samples": num_samples, "seed": seed}
-    result = fit(formula, table, family, **options, **of_rows, **sampling)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SamplingWarning)  # the run says them below
+        result = fit(formula, table, family, **options, **of_rows, **sampling)
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:
         print(printable(result.summary().to_string()))

@@ -107,7 +107,7 @@ def compare(
     """Runs of one outcome by their expected log predictive density, the best first.
 
     The columns are those of arviz-stats' `compare`: rank, elpd, p, elpd_diff (from the best), dse
-    (its standard error), weight, and others.
+    (its standard error), weight (by pseudo-BMA), and others.
 
     Args:
       runs: of `amagold.fit`, with the same rows.
@@ -138,7 +138,8 @@ def compare(
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loo has said what is wrong
-        return arviz_stats().compare(found)
+        # stacking needs every row of every run, of which some are looked at
+        return arviz_stats().compare(found, method="pseudo-BMA")
 
 
 def _at_mean(rows: ObservedRows, draws: CoefficientDraws) -> np.ndarray:
