@@ -229,3 +229,22 @@ def test_the_mean_of_a_skewed_posterior_is_nearer_than_its_mode():
     truth = exact(density, *ranges).mean
     of_mode, of_mean = (np.abs(np.asarray(found) - truth) for found in (mode, mean))
     assert (of_mean < 0.4 * of_mode).all()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+@pytest.mark.parametrize(("num_levels", "gradient"), [(60, "control variate"), (150, "expansion")])
+def test_a_run_by_levels_goes_on_to_the_bit(tmp_path, num_levels, gradient):
+    generator = np.random.default_rng(6)
+    size = 200_000
+    codes = (generator.zipf(1.4, (size, 2)) % num_levels).astype(np.int32) - 1
+    table = coded(generator.normal(size=(size, 1)), codes, (num_levels - 1, num_levels - 1))
+    target = models.logistic(table, generator.integers(0, 2, size))
+    settings = {"num_samples": 200, "num_warmup": 50, "num_chains": 2, "progress": False}
+    whole = amagold.sample(target, **settings)
+    assert whole.plan.gradient == gradient
+    assert isinstance(whole.sampler.acceptance, LevelTest)
+    path = tmp_path / "run.zarr"
+    amagold.sample(target, **settings, store=path, max_time=1e-6)
+    resumed = amagold.resume(path, target, progress=False)
+    np.testing.assert_array_equal(resumed.posterior["theta"], whole.posterior["theta"])
