@@ -11,7 +11,7 @@ and f(t) = K_3 t^3 exp(growth t) / 6, which is convex,
 
 a sum of functions of one level each. So the sums over all rows of a level are known from their
 number alone, and rows come from cell g, a level, at the rate n_g p_b (f(u_g / p_b) + f(u*_g /
-p_b)), about 100 at 3 million rows and 500 levels. p_b in proportion to (sum_g n_g u_g^3)^(1/3)
+p_b)): a few hundred at 3 million rows and 500 levels. p_b in proportion to (sum_g n_g u_g^3)^(1/3)
 makes the total the smallest there is (Minkowski's inequality). The rest is as in `_tuna.py`: phi_i
 = kappa b_i + min(0, D_i), where b_i is the row's own sum.
 """
