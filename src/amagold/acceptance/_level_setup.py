@@ -74,7 +74,7 @@ def level_test(
         noise=jnp.float32(NOISE),
         typical=jnp.float32(0.0),
         most=jnp.float32(target.num_examples if most is None else most),
-        rare=rare_rows(target, position),
+        rare=rare_rows(target, bounds, position),
     )
     return _measured(target, test, norm)
 

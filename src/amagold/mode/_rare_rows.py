@@ -74,16 +74,14 @@ class RareRows:
         return here - there - moves * (self.slopes + 0.5 * self.curvatures * moves)
 
 
-def rare_rows(target: Posterior, position: Position) -> RareRows | None:
+def rare_rows(target: Posterior, bounds: LinearBounds, position: Position) -> RareRows | None:
     """The rows of the rarest levels, as many as cost little; None where there are none."""
-    bounds, data = target.bounds, target.examples
-    assert bounds is not None
-    predictor = bounds.predictor
+    predictor, data = bounds.predictor, target.examples
     assert isinstance(predictor, SparsePredictor)
     assert isinstance(data, InMemory)
     most = min(PER_PARAMETER * trees.size(position), int(LARGEST_SHARE * target.num_examples))
     num_levels = predictor.num_levels(data.example)
-    levels = np.asarray(_levels(target))
+    levels = np.asarray(_levels(bounds, target))
     counts = [
         np.bincount(levels[:, factor], minlength=size) for factor, size in enumerate(num_levels)
     ]
@@ -112,10 +110,9 @@ def _rarest(counts: list[np.ndarray], most: int) -> list[np.ndarray]:
     return np.split(flags, np.cumsum([len(count) for count in counts])[:-1])
 
 
-@jit(ONCE)
-def _levels(target: Posterior) -> Int[Array, "examples factors"]:
-    assert target.bounds is not None
-    predictor = target.bounds.predictor
+@jit(ONCE, "bounds")
+def _levels(bounds: LinearBounds, target: Posterior) -> Int[Array, "examples factors"]:
+    predictor = bounds.predictor
     assert isinstance(predictor, SparsePredictor)
     assert isinstance(target.examples, InMemory)
     return jax.vmap(lambda row: predictor.split(row).levels)(target.examples.arrays)

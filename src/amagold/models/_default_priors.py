@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amagold.models._row_terms import RowTerms
+from amagold.models._row_terms import NOTHING, RowTerms
 from amagold.models._stored_table import StoredOutcome
 
-NOTHING = RowTerms()
 WIDE = 2.5
 LOG_NOISE_SCALE = 2.0
 

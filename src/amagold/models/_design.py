@@ -12,12 +12,11 @@ from amagold.core import checks
 from amagold.models._coded_rows import CodedRows, CodedTable
 from amagold.models._default_priors import LOG_NOISE_SCALE, Location, Widths
 from amagold.models._priors import LOG_SHAPE, CoefficientPrior, NoisePrior
-from amagold.models._row_terms import RowTerms
+from amagold.models._row_terms import NOTHING, RowTerms
 from amagold.models._scale import UserScale
 from amagold.models._stored_table import InUnits, StoredOutcome, StoredPredictors
 from amagold.models._table import AWAY, FAR, NARROWEST, UNEQUAL, WIDEST, Sheet
 
-NOTHING = RowTerms()
 ASKED_FOR = "prior_scale sets others"
 
 

@@ -9,7 +9,7 @@ from amagold.models._row_terms import RowTerms, checked_rows
 
 SAMPLE = 2**14  # rows, none of which is like another where merging is not worth a look
 CLEARLY = 0.5  # of the rows, which merging must leave at most
-OF_TWO_CLASSES = ("logistic", "probit")
+TWO_CLASSES = ("logistic", "probit")
 
 
 class MergedRows(NamedTuple):
@@ -37,7 +37,7 @@ def merged_rows(
     if counts is not None:
         table, outcomes = table.take(counts), outcomes[counts]
     weights = np.ones(len(table)) if rows.weights is None else rows.weights
-    as_trials = family in OF_TWO_CLASSES and _are_chances(outcomes, rows, weights)
+    as_trials = family in TWO_CLASSES and _are_chances(outcomes, rows, weights)
     columns = [*table.codes.T, *table.numbers.T, *table.multipliers.T]
     columns += [] if rows.offset is None else [rows.offset]
     columns += [] if as_trials or rows.trials is None else [rows.trials]

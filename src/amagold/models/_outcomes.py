@@ -7,11 +7,10 @@ from jax.typing import ArrayLike
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
-from amagold.models._row_terms import RowTerms
+from amagold.models._row_terms import NOTHING, RowTerms
 from amagold.models._stored_table import StoredOutcome, as_counts, as_labels, signs
 from amagold.models._table import Sheet
 
-NOTHING = RowTerms()
 MOST_CLASSES = 1_000  # that are believed of a column on disk, which is not searched for gaps
 
 

@@ -135,3 +135,6 @@ def _one_for_each(name: str, given: Any, num_rows: int) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite; drop or mend those rows first")
     return values
+
+
+NOTHING = RowTerms()  # of rows that count once each

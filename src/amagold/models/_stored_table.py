@@ -14,9 +14,8 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data, Viewed
 from amagold.data._columns_on_disk import ColumnOnDisk, columns_on_disk
-from amagold.models._row_terms import RowTerms
+from amagold.models._row_terms import NOTHING, RowTerms
 
-NOTHING = RowTerms()
 SOME = 2**16  # outcomes, whose median is near that of all
 
 

@@ -11,7 +11,7 @@ from amagold.core.arrays import as_numbers, blocks, count_non_finite
 from amagold.core.devices import use_all_cores
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows, CodedTable, coded_rows
-from amagold.models._row_terms import RowTerms, checked_rows
+from amagold.models._row_terms import NOTHING, RowTerms, checked_rows
 from amagold.models._stored_table import (
     StoredColumns,
     StoredPredictors,
@@ -19,7 +19,6 @@ from amagold.models._stored_table import (
     stored_table,
 )
 
-NOTHING = RowTerms()
 ALIGNMENT = 64  # bytes, at which JAX takes an array over as it is
 # standard deviations between a column's mean and zero, beyond which float32 blurs the differences
 FAR = 4096.0

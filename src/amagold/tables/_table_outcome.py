@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from amagold.models._merged_rows import TWO_CLASSES
 from amagold.tables._formula_columns import FormulaColumns
 
-TWO_CLASSES = ("logistic", "probit")
 SEVERAL_CLASSES = ("softmax", "ordinal")
 MOST_CLASSES = 100
 

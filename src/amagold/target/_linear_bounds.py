@@ -3,6 +3,7 @@ few examples rest on.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,30 +23,30 @@ class SplitRow(NamedTuple):
     values: jax.Array  # what the level's coefficient is times
 
 
-class SparsePredictor:
+class SparsePredictor(ABC):
     """A predictor z = x . theta of one number, whose x is zero but for a few places: numbers, and
     for every factor the one level of a row. Positions are vectors.
     """
 
+    @abstractmethod
     def split(self, example: trees.PyTree) -> SplitRow:
         """The example's numbers and levels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def num_levels(self, example: trees.PyTree) -> tuple[int, ...]:
         """Of every factor, level 0 among them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_plain(self, example: trees.PyTree) -> tuple[bool, ...]:
         """Of every factor, whether its value is the same in all rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
         """sum_i w_i x_i x_i^T, over rows with a leading axis."""
-        raise NotImplementedError
 
+    @abstractmethod
     def times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
         """x M of one example."""
-        raise NotImplementedError
 
     def squared(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
         """x . M x of one example, M symmetric: pairs of places alone are looked up."""
@@ -63,25 +64,25 @@ class SparsePredictor:
                 total += 2.0 * present[one] * present[other] * matrix[place, places[other]]
         return total
 
+    @abstractmethod
     def __call__(self, position: trees.PyTree, example: trees.PyTree) -> jax.Array:
         """z of one example."""
-        raise NotImplementedError
 
 
-class SparsePair:
+class SparsePair(ABC):
     """A predictor (x . theta, k) of two numbers, whose x is as sparse; k comes last in the flat
     position.
     """
 
+    @abstractmethod
     def pair_gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
         """sum_i A_i^T W_i A_i over rows with a leading axis, A_i the two rows (x_i, 0) and (0, 1),
         W_i symmetric.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def pair_times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
         """A M of one example."""
-        raise NotImplementedError
 
 
 class LinearBounds(NamedTuple):

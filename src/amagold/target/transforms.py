@@ -6,6 +6,7 @@ NumPyro and TensorFlow Probability go too. They are one to one, so a density of 
 log |dx/du| added.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,28 +17,28 @@ import numpy as np
 FAR = 1e-4  # by which shares may miss one, because people round them
 
 
-class Constraint:
+class Constraint(ABC):
     """A kind of parameter. Derive from it for one of your own; equal ones must be equal and hash
     alike, as those of a frozen dataclass are.
     """
 
     words: str  # what values must be, for a sentence
 
+    @abstractmethod
     def __call__(self, position: Any) -> Any:
         """x of u, for NumPy's arrays by NumPy and for JAX's by JAX; leading axes are allowed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inverse(self, reported: Any) -> np.ndarray:
         """u of x, by NumPy."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_jacobian(self, position: Any) -> Any:
         """log |det dx/du| of all numbers of one u."""
-        raise NotImplementedError
 
+    @abstractmethod
     def holds(self, reported: np.ndarray) -> np.ndarray:
         """Where x is inside; ends do not belong to it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
