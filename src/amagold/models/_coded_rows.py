@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
+from amagold.core.arrays import blocks
+from amagold.core.scratch import empty_beside
 from amagold.target._linear_bounds import SplitRow
 
 # of a level's coefficient: that of a column with as many ones as zeros, however rare the level is
@@ -142,11 +144,15 @@ def coded_rows(
 ) -> CodedRows:
     """The rows of a table whose numbers are ready."""
     unit = 1.0 / LEVEL_SPREAD if standardised else 1.0
-    multipliers = table.multipliers / table.widths(weights) if standardised else table.multipliers
+    multipliers = empty_beside(table.multipliers, table.multipliers.shape, np.float32)
+    widths = table.widths(weights) if standardised else np.ones(multipliers.shape[1])
+    for rows in blocks(multipliers):
+        multipliers[rows] = table.multipliers[rows] / widths
     return CodedRows(
         numbers,
-        jnp.asarray(table.codes, jnp.int32),
-        jnp.asarray(multipliers, jnp.float32),
+        # what is in a file stays there
+        jax.device_put(np.ascontiguousarray(table.codes, np.int32)),
+        jax.device_put(multipliers),
         jnp.full(len(table), unit, jnp.float32),
         table.sizes,
         table.multiplied_by,

@@ -36,15 +36,24 @@ def merged_rows(
     rows, counts = checked_rows(given, len(table))
     if counts is not None:
         table, outcomes = table.take(counts), outcomes[counts]
-    weights = np.ones(len(table)) if rows.weights is None else rows.weights
-    as_trials = family in TWO_CLASSES and _are_chances(outcomes, rows, weights)
-    columns = [*table.codes.T, *table.numbers.T, *table.multipliers.T]
-    columns += [] if rows.offset is None else [rows.offset]
-    columns += [] if as_trials or rows.trials is None else [rows.trials]
-    columns += [] if as_trials else [outcomes]
-    found = _groups(columns, len(table))
-    if found is None or len(found.first) > CLEARLY * len(table):
+    as_trials = are_chances(outcomes, rows, family)
+    if not _has_alike(_compared(table, outcomes, rows, as_trials), len(table)):
         return unchanged
+    found = merged(table, outcomes, rows, as_trials=as_trials)
+    if found is None or len(found.table) > CLEARLY * len(table):
+        return unchanged
+    return found._replace(num_before=unchanged.num_before)
+
+
+def merged(
+    table: CodedTable, outcomes: np.ndarray, rows: RowTerms, *, as_trials: bool
+) -> MergedRows | None:
+    """All rows that are alike as one, whatever that brings; None where it cannot be done."""
+    weights = np.ones(len(table)) if rows.weights is None else rows.weights
+    columns = _compared(table, outcomes, rows, as_trials)
+    found = _groups(columns, len(table))
+    if found is None:
+        return None
     offset = None if rows.offset is None else rows.offset[found.first]
     few = table.take(found.first)
     if as_trials:
@@ -52,11 +61,33 @@ def merged_rows(
         successes = np.where(outcomes > 0, outcomes, 0.0) * weights
         both = (np.bincount(found.group, each, len(few)) for each in (successes, trials))
         outcomes, trials = both
-        return MergedRows(few, outcomes, RowTerms(None, offset, trials), unchanged.num_before)
+        return MergedRows(few, outcomes, RowTerms(None, offset, trials), len(table))
     total = np.bincount(found.group, weights, len(few))
     trials = None if rows.trials is None else rows.trials[found.first]
     terms = RowTerms(total, offset, trials)
-    return MergedRows(few, outcomes[found.first], terms, unchanged.num_before)
+    return MergedRows(few, outcomes[found.first], terms, len(table))
+
+
+def are_chances(outcomes: np.ndarray, rows: RowTerms, family: str) -> bool:
+    """Whether outcomes are of two classes, or successes of trials, and weights are whole."""
+    weights = rows.weights
+    if family not in TWO_CLASSES or (weights is not None and (weights != np.floor(weights)).any()):
+        return False
+    if rows.trials is not None:
+        is_whole = np.all(outcomes == np.floor(outcomes))
+        return bool(is_whole and np.all((outcomes >= 0) & (outcomes <= rows.trials)))
+    are_two = np.all((outcomes == 0) | (outcomes == 1))
+    return bool(are_two or np.all((outcomes == -1) | (outcomes == 1)))
+
+
+def _compared(
+    table: CodedTable, outcomes: np.ndarray, rows: RowTerms, as_trials: bool
+) -> list[np.ndarray]:
+    """The columns in which rows that are alike agree."""
+    columns = [*table.codes.T, *table.numbers.T, *table.multipliers.T]
+    columns += [] if rows.offset is None else [rows.offset]
+    columns += [] if as_trials or rows.trials is None else [rows.trials]
+    return columns + ([] if as_trials else [outcomes])
 
 
 class AlikeRows(NamedTuple):
@@ -64,12 +95,17 @@ class AlikeRows(NamedTuple):
     group: np.ndarray  # of each row
 
 
-def _groups(columns: list[np.ndarray], num_rows: int) -> AlikeRows | None:
-    """Rows that are equal in all columns; None where there are hardly any."""
-    spread = np.linspace(0, num_rows - 1, min(num_rows, SAMPLE)).astype(np.int64)
+def _has_alike(columns: list[np.ndarray], num_rows: int) -> bool:
+    """Whether some of the rows are equal, where that is not found by looking at all of them."""
+    if num_rows <= SAMPLE:
+        return True
+    spread = np.linspace(0, num_rows - 1, SAMPLE).astype(np.int64)
     some = _fingerprints([column[spread] for column in columns], len(spread))
-    if num_rows > SAMPLE and len(np.unique(some)) == len(spread):
-        return None
+    return len(np.unique(some)) < len(spread)
+
+
+def _groups(columns: list[np.ndarray], num_rows: int) -> AlikeRows | None:
+    """Rows that are equal in all columns; None in the rare case that they cannot be told."""
     _, first, group = np.unique(
         _fingerprints(columns, num_rows), return_index=True, return_inverse=True
     )
@@ -89,14 +125,3 @@ def _fingerprints(columns: list[np.ndarray], num_rows: int) -> np.ndarray:
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         bits = bits ^ (bits >> np.uint64(31))
     return bits
-
-
-def _are_chances(outcomes: np.ndarray, rows: RowTerms, weights: np.ndarray) -> bool:
-    """Whether outcomes are of two classes, or successes of trials, and weights are whole."""
-    if not np.all(weights == np.floor(weights)):
-        return False
-    if rows.trials is not None:
-        is_whole = np.all(outcomes == np.floor(outcomes))
-        return bool(is_whole and np.all((outcomes >= 0) & (outcomes <= rows.trials)))
-    are_two = np.all((outcomes == 0) | (outcomes == 1))
-    return bool(are_two or np.all((outcomes == -1) | (outcomes == 1)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from amagold.core.arrays import as_numbers, blocks, count_non_finite
 from amagold.core.devices import use_all_cores
+from amagold.core.scratch import is_in_file, scratch
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows, CodedTable, coded_rows
 from amagold.models._row_terms import NOTHING, RowTerms, checked_rows
@@ -86,7 +87,7 @@ class Sheet(NamedTuple):
     def _as_array(self, values: np.ndarray, standardised: bool) -> jax.Array:
         first, width = int(self.has_intercept), values.shape[1]
         centers, scales = self.centers[:width], self.scales[:width]
-        stored = _empty(self.num_rows, width + first)
+        stored = _empty(values, self.num_rows, width + first)
         stored[:, :first] = 1.0
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused with the data
             for rows in blocks(values):
@@ -281,8 +282,12 @@ def _single(numbers: np.ndarray) -> np.ndarray:
         return numbers.astype(np.float32).astype(np.float64)
 
 
-def _empty(num_rows: int, width: int) -> np.ndarray:
-    """A float32 array that JAX need not copy, because it begins where it likes arrays to begin."""
+def _empty(like: np.ndarray, num_rows: int, width: int) -> np.ndarray:
+    """A float32 array that JAX need not copy, because it begins where it likes arrays to begin; in
+    a file where `like` is.
+    """
+    if is_in_file(like):
+        return scratch((num_rows, width), np.float32)
     raw = np.empty(num_rows * width + ALIGNMENT // 4, np.float32)
     start = -raw.ctypes.data % ALIGNMENT // 4
     return raw[start : start + num_rows * width].reshape(num_rows, width)

@@ -46,7 +46,7 @@ from amagold.sampling._stored_recipe import save_recipe
 from amagold.sampling._together import agree_on, agreed, is_first
 from amagold.store._checkpoint import CheckpointFolder
 from amagold.store._lock import Lock
-from amagold.store._names import describe
+from amagold.store._names import describe, names_of_leaves
 from amagold.store._structure import describe_structure
 from amagold.store._zarr_store import PRIVATE, StoreFailedError, ZarrStore
 from amagold.target._axis_names import check_labels
@@ -228,7 +228,8 @@ def _checked(groups: dict[str, Any], prepared: Prepared) -> list[str]:
 def facts(prepared: Prepared, position: trees.PyTree, settings: Settings) -> dict[str, Any]:
     """What is kept with the draws about where they come from."""
     target = prepared.sampler.target
-    labels, form = target.labels, reported_form(target, position)
+    form = reported_form(target, position)
+    labels = None if target.labels is None else target.labels.of_variables(names_of_leaves(form))
     check_labels(labels, {name: found.shape for name, found in describe(form).items()})
     return {
         "inference_library": "amagold",

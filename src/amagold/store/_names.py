@@ -32,12 +32,26 @@ def name_leaves(tree: trees.PyTree) -> dict[str, Any]:
     """The leaves of a position by name: {"w": ..., "layers.0.bias": ...}; a lone array is called
     theta.
     """
-    named: dict[str, Any] = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = _plain(".".join(_word(entry) for entry in path)) or LONE
-        while name in named or name in RESERVED or AXIS.search(name):
+    return dict(zip(_names(tree).values(), jax.tree.leaves(tree), strict=True))
+
+
+def names_of_leaves(tree: trees.PyTree) -> dict[str, str]:
+    """What each leaf is called, by what it is called in the position: not every name can be that of
+    a folder.
+    """
+    return {".".join(map(_word, path)) or LONE: name for path, name in _names(tree).items()}
+
+
+def _names(tree: trees.PyTree) -> dict[tuple[Any, ...], str]:
+    """Of every leaf, by its path."""
+    named: dict[tuple[Any, ...], str] = {}
+    taken = set(RESERVED)
+    for path, _ in jax.tree_util.tree_leaves_with_path(tree):
+        name = _plain(".".join(map(_word, path))) or LONE
+        while name in taken or AXIS.search(name):
             name += "_"
-        named[name] = leaf
+        taken.add(name)
+        named[path] = name
     return named
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.models._coded_rows import CodedTable
 from amagold.models._noise_names import THRESHOLD
-from amagold.store._names import name_leaves
+from amagold.store._names import names_of_leaves
 from amagold.tables._term_codes import INTERCEPT
 
 
@@ -136,7 +136,7 @@ def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
     chosen = np.linspace(0, posterior.sizes["draw"] - 1, per_chain).round().astype(int)
     some = posterior.isel(draw=chosen)
     # what a variable is called where the name of its term cannot be that of a folder
-    called = {term: variable for variable, term in name_leaves(_own_names(model)).items()}
+    called = names_of_leaves(_own_names(model))
     num_classes = len(model.classes) if model.family == "softmax" else None
     terms = model.terms.terms
     width = sum(len(term.places) for term in terms)

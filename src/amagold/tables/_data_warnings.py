@@ -12,6 +12,16 @@ RARE, RARE_SHARE = 30, 1000  # rows of a class, and how many to one
 ONE_BLOCK = 2**18  # rows
 
 
+def doubts_about(
+    coded: CodedTable, terms: tuple[Term, ...], classes: np.ndarray | None
+) -> tuple[str, ...]:
+    """Sentences about what the table cannot say; `classes` are outcomes of 0 and 1."""
+    found = collinear_terms(coded, terms)
+    if classes is not None:
+        found += separated_terms(coded, terms, classes) + rare_class(classes)
+    return tuple(found)
+
+
 def collinear_terms(coded: CodedTable, terms: tuple[Term, ...]) -> list[str]:
     """Directions in which all rows are the same: differences that no row shows."""
     width = len(coded.names)
@@ -60,19 +70,15 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
     is_one = observed > 0
     names = {place: term.name for term in terms for place in term.places}
     first = int(any(term.name == INTERCEPT for term in terms))
-    found: list[str] = []
-    for place in range(coded.numbers.shape[1]):
-        column = coded.numbers[:, place]
-        below, above = column[~is_one], column[is_one]
-        is_mixed = not len(below) or not len(above)
-        if not is_mixed and (below.max() < above.min() or above.max() < below.min()):
-            found.append(names[first + place])
+    ranges, counts = _by_class(coded, is_one)
+    (low, high), (low_of_ones, high_of_ones) = ranges
+    apart = (high < low_of_ones) | (high_of_ones < low)
+    known = np.isfinite(high) & np.isfinite(high_of_ones)  # both classes have a row
+    found = [names[first + place] for place in np.flatnonzero(apart & known)]
     start = first + coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
-        codes = coded.codes[:, factor]
-        met = np.bincount(codes[codes >= 0], minlength=size)
-        ones = np.bincount(codes[(codes >= 0) & is_one], minlength=size)
-        one_sided = np.flatnonzero((met > 0) & ((ones == 0) | (ones == met)))
+        zeros, ones = counts[factor]
+        one_sided = np.flatnonzero((zeros + ones > 0) & ((ones == 0) | (zeros == 0)))
         if coded.multiplied_by[factor] is None:
             found += [coded.names[start - first + level] for level in one_sided]
         start += size
@@ -86,6 +92,25 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
         "coefficient lies from zero is held by its prior alone. Give a prior that you believe, or "
         "join the level with another."
     ]
+
+
+def _by_class(coded: CodedTable, is_one: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Of each class the ends of every column of numbers, and how many rows every level has."""
+    width = coded.numbers.shape[1]
+    ranges = np.full((2, 2, width), np.inf)  # of a class, from and to
+    ranges[:, 1] = -np.inf
+    counts = [np.zeros((2, size), np.int64) for size in coded.sizes]
+    for start in range(0, len(coded), ONE_BLOCK):
+        rows = coded.take(slice(start, start + ONE_BLOCK))
+        ones = is_one[start : start + ONE_BLOCK]
+        for place, chosen in enumerate((~ones, ones)):
+            numbers = rows.numbers[chosen]
+            ranges[place, 0] = np.minimum(ranges[place, 0], numbers.min(axis=0, initial=np.inf))
+            ranges[place, 1] = np.maximum(ranges[place, 1], numbers.max(axis=0, initial=-np.inf))
+            for factor, size in enumerate(coded.sizes):
+                codes = rows.codes[chosen, factor]
+                counts[factor][place] += np.bincount(codes[codes >= 0], minlength=size)
+    return ranges, counts
 
 
 def _gram(coded: CodedTable, has_intercept: bool) -> np.ndarray:

@@ -7,9 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from amagold import models
-from amagold.models._coded_rows import CodedTable
+from amagold.core.scratch import is_large
 from amagold.models._merged_rows import MergedRows, merged_rows
-from amagold.models._row_terms import RowTerms
 from amagold.priors import TermPrior
 from amagold.sampling import sample
 from amagold.sampling._advice import warn
@@ -17,10 +16,12 @@ from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
 from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
+from amagold.tables._large_table import coded_parts
 from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
+from amagold.tables._some_rows import filtered
 from amagold.tables._stored_model import files_of
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
@@ -44,6 +45,7 @@ def fit(
     offset: Any = None,
     trials: Any = None,
     exposure: Any = None,
+    out_of_core: bool | None = None,
     **sample_arguments: Any,
 ) -> Run:
     """Draws from the posterior of a regression, by the terms of a formula.
@@ -59,7 +61,7 @@ def fit(
         None takes all other columns for the `outcome`.
       table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), the path of a CSV,
         Parquet or Arrow file, of a folder of them or of a row store, or what `amagold.data.open`
-        gives. Of files only the columns that are used are read, which must fit into memory.
+        gives. Of files only the columns that are used are read.
       family: "logistic", "probit", "poisson", "negative_binomial", "gamma", "linear", "robust",
         "softmax" (a coefficient for each class) or "ordinal" (a cumulative logit, whose cutpoints
         are "threshold").
@@ -77,6 +79,8 @@ def fit(
         "probit").
       exposure: over what each count was seen, likewise; the offset is its logarithm ("poisson",
         "negative_binomial").
+      out_of_core: whether rows are kept in temporary files instead of memory, one column at a time
+        excepted; None does so where they are more than a quarter of this machine's memory.
       **sample_arguments: as for `amagold.sample`.
     """
     of_rows = RowColumns(weights, offset, trials, exposure)
@@ -86,20 +90,22 @@ def fit(
         columns = list(dict.fromkeys([parsed.outcome, *parsed.columns, *of_rows.named.values()]))
     shown = None if sample_arguments.get("progress", True) else False
     if of_rows.has_arrays:  # which nobody else has: kept with the table
-        frame, of_rows = of_rows.with_arrays(read_table(table, columns=columns, shown=shown))
+        frame = read_table(table, columns=columns, shown=shown, out_of_core=out_of_core)
+        frame, of_rows = of_rows.with_arrays(frame)
         table = frame.to_native()
     # not kept here: the table of a file is needed no longer than it is coded
     model = model_of(
         formula,
-        read_table(table, columns=columns, shown=shown),
+        read_table(table, columns=columns, shown=shown, out_of_core=out_of_core),
         family,
         outcome,
         drop_missing,
         prior_scale,
         priors,
+        out_of_core=out_of_core,
         **of_rows._asdict(),
     )
-    model = dataclasses.replace(model, source=table)
+    model = model if model.source is not None else dataclasses.replace(model, source=table)
     # with the first checkpoint, so that a run that is killed can go on
     with keeping(NONE if sample_arguments.get("store") is None else files_of(model)):
         run = sample(model.target, **sample_arguments)
@@ -120,6 +126,7 @@ def model_of(
     drop_missing: bool,
     prior_scale: float | None,
     priors: Mapping[str, TermPrior | str] | None = None,
+    out_of_core: bool | None = None,
     **of_rows: Any,
 ) -> TableModel:
     """The posterior of a formula and a table."""
@@ -138,15 +145,24 @@ def model_of(
         )
     left, num_read = parsed.outcome, len(frame)
     frame, columns = given.with_arrays(frame)
-    frame = without_missing(frame, [left, *parsed.columns, *columns.named.values()], drop_missing)
-    frame = _counting(frame, columns.named.get("weights"))
+    needed = list(dict.fromkeys([left, *parsed.columns, *columns.named.values()]))
+    if out_of_core is None:
+        out_of_core = is_large(8.0 * len(frame) * len(needed))
+    frame = without_missing(frame, needed, drop_missing, out_of_core)
+    frame = _counting(frame, columns.named.get("weights"), out_of_core)
     observed, classes = outcome_of(left, frame, family)
     is_two = family in TWO_CLASSES and given.trials is None
-    terms, coded = terms_of(parsed, frame, observed if is_two else None)
+    rows, of_classes = columns.terms(frame), observed if is_two else None
+    if out_of_core:
+        terms, coded, found = coded_parts(parsed, frame, observed, rows, family, of_classes)
+    else:
+        terms, coded = terms_of(parsed, frame, of_classes)
+        found = merged_rows(coded, observed, rows, family) if family != "linear" else None
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
-    rows = columns.terms(frame)
+    # sums stand for all rows of a linear model
+    found = MergedRows(coded, observed, rows, len(coded)) if found is None else found
     try:
-        target = _built(coded, observed, rows, family, terms.has_intercept, options)
+        target = _built(found, family, terms.has_intercept, options)
     except ValueError as reason:  # models speak of X and y
         said = str(reason)
         column = f"outcome {left!r}" + said[1:] if said.startswith("y ") else said
@@ -179,31 +195,23 @@ def model_of(
             **given.remembered,
         },
         example=first_row(frame, terms.columns),
+        source=frame.to_native() if out_of_core else None,  # whose rows are at hand
     )
 
 
-def _counting(frame: Any, weights: str | None) -> Any:
+def _counting(frame: Any, weights: str | None, out_of_core: bool) -> Any:
     """Without rows of weight zero, of which nothing is to be said."""
     if weights is None or not frame[weights].dtype.is_numeric():
         return frame
-    kept = frame.filter(frame[weights] != 0)
+    if not (frame[weights] == 0).any():
+        return frame
+    kept = filtered(frame, lambda part: part.filter(part[weights] != 0), out_of_core)
     return kept if len(kept) else frame
 
 
-def _built(
-    coded: CodedTable,
-    observed: Any,
-    rows: RowTerms,
-    family: str,
-    has_intercept: bool,
-    options: dict[str, Any],
-) -> Any:
-    """The posterior of the coded table; equal rows are merged, unless sums stand for all."""
+def _built(found: MergedRows, family: str, has_intercept: bool, options: dict[str, Any]) -> Any:
+    """The posterior of the coded table."""
     build = getattr(models, family)
-    if family == "linear":
-        found = MergedRows(coded, observed, rows, len(coded))
-    else:
-        found = merged_rows(coded, observed, rows, family)
     terms = {name: values for name, values in found.rows._asdict().items() if values is not None}
     if family != "ordinal":
         terms["intercept"] = has_intercept

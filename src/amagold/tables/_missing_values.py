@@ -4,9 +4,12 @@ from typing import Any
 
 from amagold.core.optional_packages import required
 from amagold.tables._column_names import check_columns
+from amagold.tables._some_rows import filtered
 
 
-def without_missing(frame: Any, needed: list[str], drop_missing: bool) -> Any:
+def without_missing(
+    frame: Any, needed: list[str], drop_missing: bool, out_of_core: bool = False
+) -> Any:
     """The columns that are used, without rows that miss something, or a sentence."""
     check_columns(needed, frame.columns)
     nw = required("narwhals", "tables")
@@ -31,7 +34,7 @@ def without_missing(frame: Any, needed: list[str], drop_missing: bool) -> Any:
             "table must have no missing values in the columns that are used, but there are "
             f"{told}; fill them in, or give drop_missing=True (--drop-missing)"
         )
-    kept = frame.drop_nulls()
+    kept = filtered(frame, lambda rows: rows.drop_nulls(), out_of_core)
     if not len(kept):
         raise ValueError("table must have rows without missing values, but every row misses some")
     return kept

@@ -32,9 +32,9 @@ def read_store(folder: Path, columns: Sequence[str] | None, report: Steps) -> An
     for number, name in enumerate(chosen):
         place = names.index(name)
         field = manifest.fields[place]
-        _check_one(name, field.shape)
+        check_one(name, field.shape)
         values = np.array(words[:, starts[place]]).view(field.kind)
-        found[name] = values if field.levels is None else _texts(values, field.levels)
+        found[name] = values if field.levels is None else texts(values, field.levels)
         report(number + 1, len(chosen))
     return pyarrow.table(found)
 
@@ -52,7 +52,7 @@ def read_data(data: Data, columns: Sequence[str] | None, report: Steps) -> Any:
     check_columns(columns, list(known))
     chosen = list(dict.fromkeys(known if columns is None else columns))
     for name in chosen:
-        _check_one(name, known[name].shape)
+        check_one(name, known[name].shape)
         if known[name].is_coded:
             raise ValueError(
                 f"table must be given by its path, because {name!r} holds texts, whose names "
@@ -68,7 +68,7 @@ def read_data(data: Data, columns: Sequence[str] | None, report: Steps) -> Any:
     return pyarrow.table({name: np.concatenate(each) for name, each in parts.items()})
 
 
-def _check_one(name: str, shape: tuple[int, ...]) -> None:
+def check_one(name: str, shape: tuple[int, ...]) -> None:
     if shape:
         raise ValueError(
             f"formula must speak of columns of single numbers, but {name!r} has {list(shape)} in a "
@@ -76,7 +76,7 @@ def _check_one(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def _texts(codes: np.ndarray, levels: tuple[str, ...]) -> Any:
+def texts(codes: np.ndarray, levels: tuple[str, ...]) -> Any:
     """Sorted, as the levels of texts are everywhere else."""
     import pyarrow
 

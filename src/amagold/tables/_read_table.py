@@ -1,19 +1,29 @@
 """Tables as they come: data frames of any library that narwhals knows, and files."""
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from amagold.core.files import as_path
 from amagold.core.optional_packages import required
-from amagold.core.progress import show_steps
+from amagold.core.progress import Steps, show_steps
+from amagold.core.scratch import is_large
 from amagold.data import Data
 from amagold.data._row_store import is_row_store
 from amagold.tables._column_names import check_columns
 from amagold.tables._read_stored import read_data, read_store
-from amagold.tables._read_text import TEXTS, read_text
-
-FILES = (*TEXTS, ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+from amagold.tables._read_text import read_text
+from amagold.tables._row_batches import (
+    ARROW,
+    FILES,
+    PARQUET,
+    batches_of,
+    expected_bytes,
+    files_in,
+    suffix_of,
+)
+from amagold.tables._spooled_rows import spooled
 
 
 def read_table(
@@ -21,6 +31,7 @@ def read_table(
     name: str = "table",
     columns: Sequence[str] | None = None,
     shown: bool | None = None,
+    out_of_core: bool | None = None,
 ) -> Any:
     """The table as a narwhals frame, or a sentence.
 
@@ -29,9 +40,11 @@ def read_table(
       name: of the argument, for sentences.
       columns: that are needed; None takes all.
       shown: whether to show how far reading is; None does on a terminal.
+      out_of_core: whether the rows of a file are kept in temporary ones; None does so where they
+        are large for this machine's memory.
     """
     if isinstance(given, (str, Path)):
-        given = _read_file(as_path(name, given, "a file"), name, columns, shown)
+        given = _read_path(as_path(name, given, "a file"), name, columns, shown, out_of_core)
     nw = required("narwhals", "tables")
     if isinstance(given, Data):
         required("pyarrow", "tables")
@@ -50,54 +63,78 @@ def read_table(
     known = frame.collect_schema().names()
     check_columns(columns, known, name)
     if isinstance(frame, nw.LazyFrame):
-        frame = (frame if columns is None else frame.select(*dict.fromkeys(columns))).collect()
+        frame = frame if columns is None else frame.select(*dict.fromkeys(columns))
+        frame = _sunk(frame, shown) if out_of_core else frame.collect()
     if not len(frame):
         raise ValueError(f"{name} must have at least one row, got none")
     return frame
 
 
-def suffix_of(path: Path) -> str:
-    """`.csv` of `flights.csv.gz` too."""
-    found = [suffix.lower() for suffix in path.suffixes]
-    return found[-2] if found[-1:] == [".gz"] and len(found) > 1 else "".join(found[-1:])
+def _sunk(frame: Any, shown: bool | None) -> Any:
+    """What a lazy frame gives, by way of a file instead of memory."""
+    nw = required("narwhals", "tables")
+    with tempfile.TemporaryDirectory(prefix="amagold-") as folder:
+        file = Path(folder) / "rows.parquet"
+        frame.sink_parquet(file)
+        with show_steps("Reading rows", shown=shown) as report:
+            found = spooled(batches_of(file, None, report))
+    return nw.from_native(found, eager_only=True)
 
 
-def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
-    if path.is_dir():
-        return _read_folder(path, name, columns, shown)
-    if not path.is_file():
-        raise ValueError(f"{name} must be a file that exists, but {str(path)!r} is none")
-    suffix = suffix_of(path)
-    if suffix not in FILES:
-        raise ValueError(
-            f"{name} must be a CSV, Parquet or Arrow file ({', '.join(FILES)}), got {path.name!r}"
-        )
+def _read_path(
+    path: Path,
+    name: str,
+    columns: Sequence[str] | None,
+    shown: bool | None,
+    out_of_core: bool | None,
+) -> Any:
+    _check_path(path, name)
     pyarrow = required("pyarrow", "tables")
     with show_steps(f"Reading {path.name}", shown=shown) as report:
         try:
-            if suffix in (".parquet", ".pq"):
-                return _read_parquet(path, columns, report)
-            if suffix in (".arrow", ".feather", ".ipc"):
-                return _read_arrow(path, columns)
-            return read_text(path, suffix, columns, report)
+            if out_of_core is None:
+                out_of_core = is_large(expected_bytes(path, columns))
+            if out_of_core:
+                return spooled(batches_of(path, columns, report))
+            return _read_file(path, name, columns, report)
         except (pyarrow.ArrowException, OSError, EOFError) as reason:
             why = str(reason).splitlines()[0]
             raise ValueError(f"{name} must be a whole file, but {str(path)!r}: {why}") from None
 
 
-def _read_folder(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
+def _check_path(path: Path, name: str) -> None:
+    if path.is_dir():
+        if not is_row_store(path) and not files_in(path):
+            raise ValueError(
+                f"{name} must be a file, a row store or a folder of tables, but {str(path)!r} "
+                f"holds none ({', '.join(FILES)})"
+            )
+    elif not path.is_file():
+        raise ValueError(f"{name} must be a file that exists, but {str(path)!r} is none")
+    elif suffix_of(path) not in FILES:
+        raise ValueError(
+            f"{name} must be a CSV, Parquet or Arrow file ({', '.join(FILES)}), got {path.name!r}"
+        )
+
+
+def _read_file(path: Path, name: str, columns: Sequence[str] | None, report: Steps) -> Any:
+    if path.is_dir():
+        return _read_folder(path, name, columns, report)
+    suffix = suffix_of(path)
+    if suffix in PARQUET:
+        return _read_parquet(path, columns, report)
+    if suffix in ARROW:
+        return _read_arrow(path, columns)
+    return read_text(path, suffix, columns, report)
+
+
+def _read_folder(path: Path, name: str, columns: Sequence[str] | None, report: Steps) -> Any:
     """A row store, or files of Parquet or Arrow, one after the other."""
     pyarrow = required("pyarrow", "tables")
     if is_row_store(path):
-        with show_steps(f"Reading {path.name}", shown=shown) as report:
-            return read_store(path, columns, report)
-    files = sorted(file for file in path.iterdir() if suffix_of(file) in FILES)
-    if not files:
-        raise ValueError(
-            f"{name} must be a file, a row store or a folder of tables, but {str(path)!r} holds "
-            f"none ({', '.join(FILES)})"
-        )
-    found = [_read_file(file, name, columns, shown) for file in files]
+        return read_store(path, columns, report)
+    files = files_in(path)
+    found = [_read_file(file, name, columns, report) for file in files]
     if len({tuple(each.column_names) for each in found}) > 1:
         raise ValueError(f"{name} must have the same columns in all files of {str(path)!r}")
     try:

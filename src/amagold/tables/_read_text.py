@@ -20,22 +20,32 @@ def read_text(path: Path, suffix: str, columns: Sequence[str] | None, report: St
     """The columns as an Arrow table, whatever sign parts them."""
     from pyarrow import csv
 
-    sign, names = _header(path, suffix)
+    sign, names = text_header(path, suffix)
     check_columns(columns, names)
     with path.open("rb") as raw:
         counted = CountedFile(raw, path.stat().st_size, report)
         is_compressed = path.suffix.lower() == ".gz"
-        table = csv.read_csv(
-            gzip.GzipFile(fileobj=counted) if is_compressed else counted,
-            read_options=csv.ReadOptions(block_size=max(ONE_READ, 2 * len("".join(names)))),
-            parse_options=csv.ParseOptions(delimiter=sign, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                strings_can_be_null=True,
-                include_columns=None if columns is None else list(dict.fromkeys(columns)),
-            ),
-        )
-    _check_texts(table)
+        file = gzip.GzipFile(fileobj=counted) if is_compressed else counted
+        table = csv.read_csv(file, **reading_options(sign, names, columns))
+    check_texts(table.schema)
     return table
+
+
+def reading_options(
+    sign: str, names: list[str], columns: Sequence[str] | None, types: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Of pyarrow's reader; `types` are those of columns that are known."""
+    from pyarrow import csv
+
+    return {
+        "read_options": csv.ReadOptions(block_size=max(ONE_READ, 2 * len("".join(names)))),
+        "parse_options": csv.ParseOptions(delimiter=sign, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            strings_can_be_null=True,
+            include_columns=None if columns is None else list(dict.fromkeys(columns)),
+            column_types=types,
+        ),
+    }
 
 
 class CountedFile(io.RawIOBase):
@@ -54,7 +64,7 @@ class CountedFile(io.RawIOBase):
         return found
 
 
-def _header(path: Path, suffix: str) -> tuple[str, list[str]]:
+def text_header(path: Path, suffix: str) -> tuple[str, list[str]]:
     """The sign that parts the columns, and their names."""
     import csv
 
@@ -83,10 +93,10 @@ def _header(path: Path, suffix: str) -> tuple[str, list[str]]:
     return sign, rows[0]
 
 
-def _check_texts(table: Any) -> None:
+def check_texts(schema: Any) -> None:
     import pyarrow
 
-    for field in table.schema:
+    for field in schema:
         if pyarrow.types.is_binary(field.type):
             raise ValueError(
                 f"table must be a text in UTF-8, but column {field.name!r} is not; save it as UTF-8"

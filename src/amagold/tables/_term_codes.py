@@ -43,7 +43,7 @@ def specification(formula: ParsedFormula, columns: FormulaColumns) -> Any:
     from formulaic.parser.types import Term as FormulaicTerm
 
     parts = formula.parts.values()
-    factors = [part for part in parts if _has_levels(part, columns)]
+    factors = [part for part in parts if has_levels(part, columns)]
     stateful = [part for part in parts if part.reads.is_stateful]
     spec = ModelSpec(formula=formula.right, output="sparse", na_action=NAAction.RAISE)
     if any(part in factors for part in stateful):
@@ -118,7 +118,7 @@ def _table(found: list[tuple[str, list[str], Block]], num_rows: int) -> CodedTab
 def _block(spec: Any, term: Any, formula: ParsedFormula, columns: FormulaColumns) -> Block:
     """The columns of one term for all rows."""
     parts = [formula.parts[str(factor.expr)] for factor in term.factors]
-    factors = [part for part in parts if _has_levels(part, columns)]
+    factors = [part for part in parts if has_levels(part, columns)]
     others = [part for part in parts if part not in factors and not part.is_constant]
     if len(parts) == 1 and parts[0] in others and parts[0].is_column:
         return Block([np.asarray(columns.values(parts[0].name))])
@@ -147,7 +147,7 @@ def _is_coded(term: Any, formula: ParsedFormula, columns: FormulaColumns) -> boo
     the factors reads.
     """
     parts = [formula.parts[str(factor.expr)] for factor in term.factors]
-    factors = [part for part in parts if _has_levels(part, columns)]
+    factors = [part for part in parts if has_levels(part, columns)]
     read = {name for part in factors for name in part.reads.columns}
     others = [part for part in parts if part not in factors and not part.is_constant]
     return (
@@ -176,7 +176,8 @@ def _looked_up(matrix: Any, places: Any, times: np.ndarray | None) -> Block:
     return Block([], code[places], multiplier)
 
 
-def _has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:
+def has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:
+    """Whether it is a factor."""
     return part.reads.is_factor or not all(map(columns.is_number, part.reads.columns))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from amagold.models._coded_rows import CodedTable
 from amagold.tables._column_checks import check_kinds
-from amagold.tables._data_warnings import collinear_terms, rare_class, separated_terms
+from amagold.tables._data_warnings import doubts_about
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_checks import check_terms
@@ -51,7 +51,4 @@ def terms_of(
     coded, terms = coded_terms(spec, formula, columns)
     del columns  # as large as what was made of them
     check_terms(spec, terms, coded)
-    doubts = collinear_terms(coded, terms)
-    if classes is not None:
-        doubts += separated_terms(coded, terms, classes) + rare_class(classes)
-    return FormulaTerms(formula, terms, spec, tuple(doubts)), coded
+    return FormulaTerms(formula, terms, spec, doubts_about(coded, terms, classes)), coded

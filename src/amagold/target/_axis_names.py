@@ -12,6 +12,11 @@ class Labels(NamedTuple):
     dims: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of a variable, after chain and draw
     names: tuple[tuple[str, tuple[str, ...]], ...] = ()  # along an axis
 
+    def of_variables(self, called: Mapping[str, str]) -> "Labels":
+        """The same where variables are called otherwise."""
+        dims = tuple((called.get(variable, variable), axes) for variable, axes in self.dims)
+        return self._replace(dims=dims)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "dims": {variable: list(axes) for variable, axes in self.dims},
