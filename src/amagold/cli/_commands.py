@@ -58,6 +58,14 @@ COMMANDS = (
                 ("--drop-missing",),
                 {"action": "store_true", "help": "leave out rows with missing values"},
             ),
+            Option(
+                ("--out-of-core",),
+                {
+                    "action": "store_true",
+                    "default": None,
+                    "help": "keep rows in temporary files; done unasked where memory is too small",
+                },
+            ),
             Option(("--weights",), {"metavar": "COLUMN", "help": "how often each row counts"}),
             Option(
                 ("--offset",), {"metavar": "COLUMN", "help": "added to the predictor of each row"}

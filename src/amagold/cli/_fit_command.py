@@ -11,6 +11,7 @@ def run(
     family: str = "logistic",
     outcome: str | None = None,
     drop_missing: bool = False,
+    out_of_core: bool | None = None,
     prior: list[str] | None = None,
     weights: str | None = None,
     offset: str | None = None,
@@ -29,6 +30,7 @@ def run(
       family: as for `amagold.fit`.
       outcome: the column of the outcome, without a formula.
       drop_missing: whether to leave out rows with missing values.
+      out_of_core: whether to keep rows in temporary files; None where memory is too small for them.
       prior: TERM=KIND(NUMBERS) of single terms.
       weights: the column of how often each row counts.
       offset: the column of what is added to each row's predictor.
@@ -48,6 +50,7 @@ def run(
         checked_path(report, "report")
     priors = parsed_priors(prior or [])
     options = {"outcome": outcome, "drop_missing": drop_missing, "priors": priors}
+    options |= {"out_of_core": out_of_core}
     of_rows = {"weights": weights, "offset": offset, "trials": trials, "exposure": exposure}
     sampling = {"store": store, "num_samples": num_samples, "seed": seed}
     with warnings.catch_warnings():

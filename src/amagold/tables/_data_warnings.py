@@ -74,7 +74,7 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
     (low, high), (low_of_ones, high_of_ones) = ranges
     apart = (high < low_of_ones) | (high_of_ones < low)
     known = np.isfinite(high) & np.isfinite(high_of_ones)  # both classes have a row
-    found = [names[first + place] for place in np.flatnonzero(apart & known)]
+    found = [names[first + place] for place in np.flatnonzero(apart & known).tolist()]
     start = first + coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
         zeros, ones = counts[factor]

@@ -175,7 +175,7 @@ class Merging:
 
 def _joined(tables: list[CodedTable]) -> CodedTable:
     first = tables[0]
-    numbers, codes, multipliers = (
-        np.concatenate([table[place] for table in tables]) for place in range(3)
-    )
+    numbers = np.concatenate([table.numbers for table in tables])
+    codes = np.concatenate([table.codes for table in tables])
+    multipliers = np.concatenate([table.multipliers for table in tables])
     return CodedTable(numbers, codes, multipliers, first.names, first.sizes, first.multiplied_by)
