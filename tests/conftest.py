@@ -25,6 +25,9 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
 os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(2**30)
 
+# before anything else: `sample` loads it in a thread of its own, and Python 3.11 does not parse two
+# modules at a time (the shape checks parse what they check)
+import arviz_stats  # noqa: F401
 import jax
 import jaxtyping
 import pytest
