@@ -26,6 +26,8 @@ class Decision(NamedTuple):
     num_examples: Whole | None = None
     # an example that broke the bound a test rests on, or -1; empty for tests without bounds
     broken_bound: Whole | tuple[()] = ()
+    # where a test that moves the chain itself has brought it; None: to what was proposed
+    position: Position | None = None
 
 
 @runtime_checkable

@@ -11,3 +11,4 @@ from ._starts import (
     disperse as disperse,
     disperse_over as disperse_over,
 )
+from ._sweep_plan import SweepPlan as SweepPlan, plan_sweep as plan_sweep

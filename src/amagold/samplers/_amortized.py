@@ -251,9 +251,8 @@ class Sampler:
         """The next state and the diagnostics, from the decision."""
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
         turned = self.proposal.reverse(origin)
-        accepted = State(
-            end.position, () if self.resample_momentum else end.momentum, decision.memory
-        )
+        reached = end.position if decision.position is None else decision.position
+        accepted = State(reached, () if self.resample_momentum else end.momentum, decision.memory)
         rejected = State(
             turned.position, () if self.resample_momentum else turned.momentum, state.memory
         )

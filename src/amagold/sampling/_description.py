@@ -38,7 +38,7 @@ class Description(NamedTuple):
     """Settings, plan and the form of a position (None for a class of the user's own)."""
 
     settings: Settings
-    plan: "planning.Plan | Given"
+    plan: "planning.Plan | planning.SweepPlan | Given"
     position: trees.PyTree
 
 
@@ -93,8 +93,13 @@ def _describe(store: ZarrStore) -> Description:
     return Description(settings, plan, position)
 
 
-def _plan(stored: Any) -> "planning.Plan | Given":
-    kind = {"Plan": planning.Plan, "Given": Given}[stored["kind"]]
+def _plan(stored: Any) -> "planning.Plan | planning.SweepPlan | Given":
+    kinds: dict[str, Any] = {
+        "Plan": planning.Plan,
+        "SweepPlan": planning.SweepPlan,
+        "Given": Given,
+    }
+    kind = kinds[stored["kind"]]
     plan = kind.from_json({name: value for name, value in stored.items() if name != "kind"})
     hints = typing.get_type_hints(kind)
     for field in fields(plan):

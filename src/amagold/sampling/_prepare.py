@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
     """Everything that a run begins from."""
 
     sampler: Sampler
-    plan: "planning.Plan | Given"
+    plan: "planning.Plan | planning.SweepPlan | Given"
     rules: Rules
     positions: trees.PyTree  # stacked on a leading chain axis
     advice: list[str] = []  # noqa: RUF012 - what the plan could not get hold of
@@ -114,11 +114,17 @@ def _planned(
 ) -> Prepared:
     """Look for modes, plan by what is there, and start chains where the plan holds."""
     _check_kind(anchor)
+    # who asks for an acceptance or a mass wants them adapted
+    adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
+    if not adapts and settings.warmup.sgd is None:
+        swept = planning.plan_sweep(target, settings.num_chains, keys.starts)
+        if swept is not None:
+            starts = swept.starts if positions is None else positions
+            rules = rules_of(swept.sampler, swept.plan, settings)
+            return Prepared(swept.sampler, swept.plan, rules, starts)
     found = survey(target, anchor, keys.survey)
     curvature = curvature_at(target, found.mode.position, found.mode.of_data)
     at_mode = planning.build_at_mode(target, found.mode, curvature)
-    # who asks for an acceptance or a mass wants them adapted
-    adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     options: dict[str, Any] = {
         "num_chains": settings.num_chains,
         "at_mode": at_mode,
@@ -181,9 +187,11 @@ def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> 
     return np.exp(-np.mean(np.log(variances), axis=0))
 
 
-def rules_of(sampler: Sampler, plan: "planning.Plan | Given", settings: Settings) -> Rules:
+def rules_of(
+    sampler: Sampler, plan: "planning.Plan | planning.SweepPlan | Given", settings: Settings
+) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
-    if isinstance(plan, Given):
+    if isinstance(plan, (Given, planning.SweepPlan)):
         return make_rules(sampler, settings.num_warmup, settings.warmup)
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
     warmup = Warmup(

@@ -208,6 +208,9 @@ def _built(
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
     reference = engine.restore_reference(checkpoint, position)
+    if isinstance(plan, planning.SweepPlan):
+        assert reference is not None
+        return plan.restored(target_or_sampler, reference)
     norm = engine.restore_norm(checkpoint, position)
     at_mode = planning.restored_at_mode(target_or_sampler, plan, reference, position, norm)
     size = plan.num_parameters
