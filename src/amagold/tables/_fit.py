@@ -139,7 +139,7 @@ def model_of(
     left, num_read = parsed.outcome, len(frame)
     frame, columns = given.with_arrays(frame)
     frame = without_missing(frame, [left, *parsed.columns, *columns.named.values()], drop_missing)
-    frame = _counting(frame, columns.named.get("weights"))
+    num_whole, frame = len(frame), columns.counting(frame)
     observed, classes = outcome_of(left, frame, family)
     is_two = family in TWO_CLASSES and given.trials is None
     terms, coded = terms_of(parsed, frame, observed if is_two else None)
@@ -161,7 +161,10 @@ def model_of(
     scale = TermScale(target.transform, reported, FAMILIES[family], family == "softmax")
     names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
-    facts = describe_table(frame, num_read, left, classes, terms, coded, num_distinct(target))
+    merged, weightless = num_distinct(target), num_whole - len(frame)
+    facts = describe_table(
+        frame, num_read, left, classes, terms, coded, rows, merged, weightless
+    )
     return TableModel(
         with_priors(target, priors),
         terms,
@@ -170,7 +173,7 @@ def model_of(
         classes,
         facts,
         names=coded.names,
-        law=law_of(target),
+        law=law_of(target, given.trials is not None),
         scale=FAMILIES[family],
         arguments={
             "drop_missing": drop_missing,
@@ -180,14 +183,6 @@ def model_of(
         },
         example=first_row(frame, terms.columns),
     )
-
-
-def _counting(frame: Any, weights: str | None) -> Any:
-    """Without rows of weight zero, of which nothing is to be said."""
-    if weights is None or not frame[weights].dtype.is_numeric():
-        return frame
-    kept = frame.filter(frame[weights] != 0)
-    return kept if len(kept) else frame
 
 
 def _built(
