@@ -55,24 +55,29 @@ def rare_class(observed: np.ndarray) -> list[str]:
     ]
 
 
-def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.ndarray) -> list[str]:
-    """Levels and numbers that one class alone has: the likelihood has no maximum there."""
-    is_one = observed > 0
+def separated_terms(
+    coded: CodedTable, terms: tuple[Term, ...], has_one: np.ndarray, has_zero: np.ndarray
+) -> list[str]:
+    """Levels and numbers that one class alone has: the likelihood has no maximum there. A row of
+    several trials may have both.
+    """
     names = {place: term.name for term in terms for place in term.places}
     first = int(any(term.name == INTERCEPT for term in terms))
     found: list[str] = []
     for place in range(coded.numbers.shape[1]):
         column = coded.numbers[:, place]
-        below, above = column[~is_one], column[is_one]
+        below, above = column[has_zero], column[has_one]
         is_mixed = not len(below) or not len(above)
         if not is_mixed and (below.max() < above.min() or above.max() < below.min()):
             found.append(names[first + place])
     start = first + coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
         codes = coded.codes[:, factor]
-        met = np.bincount(codes[codes >= 0], minlength=size)
-        ones = np.bincount(codes[(codes >= 0) & is_one], minlength=size)
-        one_sided = np.flatnonzero((met > 0) & ((ones == 0) | (ones == met)))
+        ones, zeros = (
+            np.bincount(codes[(codes >= 0) & has_class], minlength=size)
+            for has_class in (has_one, has_zero)
+        )
+        one_sided = np.flatnonzero((ones > 0) != (zeros > 0))
         if coded.multiplied_by[factor] is None:
             found += [coded.names[start - first + level] for level in one_sided]
         start += size

@@ -141,10 +141,10 @@ def model_of(
     frame = without_missing(frame, [left, *parsed.columns, *columns.named.values()], drop_missing)
     num_whole, frame = len(frame), columns.counting(frame)
     observed, classes = outcome_of(left, frame, family)
-    is_two = family in TWO_CLASSES and given.trials is None
-    terms, coded = terms_of(parsed, frame, observed if is_two else None)
-    options = {} if prior_scale is None else {"prior_scale": prior_scale}
     rows = columns.terms(frame)
+    classes_seen = observed if family in TWO_CLASSES else None
+    terms, coded = terms_of(parsed, frame, classes_seen, rows.trials)
+    options = {} if prior_scale is None else {"prior_scale": prior_scale}
     try:
         target = _built(coded, observed, rows, family, terms.has_intercept, options)
     except ValueError as reason:  # models speak of X and y
@@ -162,9 +162,7 @@ def model_of(
     names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     merged, weightless = num_distinct(target), num_whole - len(frame)
-    facts = describe_table(
-        frame, num_read, left, classes, terms, coded, rows, merged, weightless
-    )
+    facts = describe_table(frame, num_read, left, classes, terms, coded, rows, merged, weightless)
     return TableModel(
         with_priors(target, priors),
         terms,

@@ -68,11 +68,11 @@ def left_out(
     logs = log_densities(rows, numbers, draws)
     smoothed = _smoothed(run, logs, np.minimum(1.0, rows.times[numbers]), draws)
     weights = np.asarray(smoothed.log_weights).reshape(draws.num_draws, len(numbers)).T
-    exact = logsumexp(weights + logs, axis=1)
+    exact = np.asarray(logsumexp(weights + logs, axis=1))
     approximate = exact if some.are_all else _at_mean(rows, draws)
+    # effective parameters: how much better rows are known that were not left out
+    inside = np.asarray(logsumexp(logs, axis=1)) - np.log(draws.num_draws)
     told = _told(smoothed, exact, approximate, some)
-    # with all of the data, for the effective number of parameters
-    inside = logsumexp(logs, axis=1) - np.log(draws.num_draws)
     found = dataclasses.replace(told, p=float(some.each @ (inside - exact)))
     if found.warning:
         bad = int(np.sum(np.asarray(smoothed.pareto_k) > found.good_k))

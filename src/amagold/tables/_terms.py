@@ -42,9 +42,14 @@ class FormulaTerms:
 
 
 def terms_of(
-    formula: ParsedFormula, frame: Any, classes: np.ndarray | None = None
+    formula: ParsedFormula,
+    frame: Any,
+    classes: np.ndarray | None = None,
+    trials: np.ndarray | None = None,
 ) -> tuple[FormulaTerms, CodedTable]:
-    """What the right side means for this table; `classes` are outcomes of 0 and 1."""
+    """What the right side means for this table; `classes` are outcomes of 0 and 1, or successes
+    of trials.
+    """
     columns = FormulaColumns(frame)
     check_kinds(formula, columns)
     spec = specification(formula, columns)
@@ -53,5 +58,7 @@ def terms_of(
     check_terms(spec, terms, coded)
     doubts = collinear_terms(coded, terms)
     if classes is not None:
-        doubts += separated_terms(coded, terms, classes) + rare_class(classes)
+        has_zero = classes < (1.0 if trials is None else trials)
+        doubts += separated_terms(coded, terms, classes > 0, has_zero)
+        doubts += rare_class(classes) if trials is None else []
     return FormulaTerms(formula, terms, spec, tuple(doubts)), coded
