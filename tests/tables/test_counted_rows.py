@@ -281,6 +281,30 @@ def test_some_rows_left_out_are_near_all():
     assert np.isclose(few, run.effects().set_index("term").loc["x", "mean"], rtol=0.1)
 
 
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_tables_of_every_kind_count_alike(kind):
+    library = pytest.importorskip(kind)
+    # an index that does not count the rows
+    frame = table().astype({"ward": "category"}).set_index(7 * np.arange(NUM_ROWS) + 3)
+    if kind == "polars":
+        other = library.from_pandas(frame)
+    else:
+        other = library.Table.from_pandas(frame, preserve_index=False)
+    ours, theirs = (
+        invented_draws("ill ~ x + ward", given, "logistic", trials="persons", weights="times")
+        for given in (other, frame)
+    )
+    counted = repeated(by_trial(frame))
+    assert theirs.model.facts.num_observations == len(counted)
+    (ward,) = (column for column in theirs.model.facts.columns if column.name == "ward")
+    assert dict(ward.levels) == counted.ward.value_counts().to_dict()
+    assert np.isclose(theirs.model.facts.spreads["x"], counted.x.std(ddof=0))
+    assert ours.model.facts == theirs.model.facts
+    found, wanted = next_steps(ours), next_steps(theirs)
+    for part, values in wanted.items():
+        np.testing.assert_array_equal(found[part], values)
+
+
 def rows_of(weights, outcomes, trials=None):
     frame = nw.from_native(pandas.DataFrame({"y": outcomes}))
     return ObservedRows(frame, np.asarray(outcomes, float), None, np.asarray(weights), trials)

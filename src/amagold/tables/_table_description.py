@@ -125,7 +125,7 @@ def _levels(name: str, column: Any, counts: np.ndarray | None) -> ColumnFacts:
     else:
         often = nw.new_series("how_many", counts, backend=column.implementation)
         frame = column.alias("level").to_frame().with_columns(often)
-        found = frame.group_by("level").agg(nw.col("how_many").sum()).sort("how_many")[::-1]
+        found = frame.group_by("level").agg(nw.col("how_many").sum())
     levels, often = (found[part].to_list() for part in ("level", "how_many"))
     each = list(zip(map(str, levels), _amounts(often), strict=True))
     is_few = len(each) <= MOST_LEVELS
