@@ -7,10 +7,11 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 nw = pytest.importorskip("narwhals")
 
+from test_term_codes import expanded  # noqa: E402
+
 from amagold.tables._data_warnings import _gram  # noqa: E402
 from amagold.tables._formula_text import parsed_formula  # noqa: E402
 from amagold.tables._terms import terms_of  # noqa: E402
-from tests.tables.test_term_codes import expanded  # noqa: E402
 
 NUM_ROWS = 200
 

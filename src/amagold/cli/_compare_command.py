@@ -13,7 +13,7 @@ def run(paths: list[str], table: str | None = None) -> None:
       table: the file that was fitted, where the runs did not keep its rows.
     """
     from amagold.sampling._load import load
-    from amagold.tables._loo import compare
+    from amagold.tables._compare import compare
 
     names = [Path(path).name for path in paths]
     is_clear = len(set(names)) == len(names)

@@ -60,7 +60,7 @@ class Binomial:
 
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """Those of one trial, n times."""
-        bounds = self._of_one.bounds(predictor)
+        bounds = self.of_one.bounds(predictor)
         lower = bounds.lower_curvature
         return bounds._replace(
             outcome=self,
@@ -69,13 +69,13 @@ class Binomial:
         )
 
     @property
-    def _of_one(self) -> Any:
+    def of_one(self) -> Any:
         """The outcome of one trial."""
         return FAMILIES[self.link].outcome()
 
     def mean(self, z: jax.Array) -> jax.Array:
         """The probability of a success."""
-        return self._of_one.mean(z)
+        return self.of_one.mean(z)
 
     def draw(self, key: jax.Array, z: jax.Array, trials: Any = 1.0) -> jax.Array:
         num_trials = jnp.broadcast_to(jnp.asarray(trials, jnp.float32), z.shape)

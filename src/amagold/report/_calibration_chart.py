@@ -24,6 +24,7 @@ class CalibrationChart(NamedTuple):
     ticks: tuple[AxisTick, ...]  # of both axes
     words: str
     num_inside: int
+    each: str  # what is in the bins
 
 
 class StatisticRow(NamedTuple):
@@ -34,8 +35,10 @@ class StatisticRow(NamedTuple):
     is_inside: bool
 
 
-def calibration_chart(calibration: Any) -> CalibrationChart | None:
-    """The chart of a table with the columns predicted, observed, lower, upper and count."""
+def calibration_chart(calibration: Any, each: str = "rows") -> CalibrationChart | None:
+    """The chart of a table with the columns predicted, observed, lower, upper and count, of rows or
+    what else is counted.
+    """
     if not len(calibration):
         return None
     values = calibration[["predicted", "observed", "lower", "upper"]].to_numpy(float)
@@ -46,14 +49,14 @@ def calibration_chart(calibration: Any) -> CalibrationChart | None:
     ):
         words = (
             f"predicted {short(predicted)}, observed {short(observed)} "
-            f"({short(lower)} to {short(upper)} expected), {whole(count)} rows"
+            f"({short(lower)} to {short(upper)} expected), {whole(count)} {each}"
         )
         across = scale.place(predicted)
         at, low, high = (100.0 - scale.place(value) for value in (observed, lower, upper))
         points.append(CalibrationPoint(across, at, low, high, lower <= observed <= upper, words))
     inside = sum(point.is_inside for point in points)
     words = f"In {inside} of {len(points)} bins the observed mean is where the model expects it"
-    return CalibrationChart(tuple(points), scale.ticks, words, inside)
+    return CalibrationChart(tuple(points), scale.ticks, words, inside, each)
 
 
 def statistic_rows(statistics: Any) -> tuple[StatisticRow, ...]:

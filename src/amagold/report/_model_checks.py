@@ -77,12 +77,13 @@ def effects_part(run: Any, table: Any, effect: str, how: Grouping, formula: str)
     return EffectsPart(tuple(charts), "")
 
 
-def fit_part(run: Any, table: Any) -> FitPart:
-    """Calibration, and statistics of replicated tables."""
+def fit_part(run: Any, table: Any, each: str) -> FitPart:
+    """Calibration, and statistics of replicated tables, of rows or what else is counted."""
     found, missing = _asked(run.predictive_check, table)
     if found is None:
         return FitPart(None, (), missing)
-    return FitPart(calibration_chart(found.calibration), statistic_rows(found.statistics), "")
+    chart = calibration_chart(found.calibration, each)
+    return FitPart(chart, statistic_rows(found.statistics), "")
 
 
 def laplace_part(run: Any, table: Any) -> LaplacePart | None:

@@ -25,6 +25,7 @@ from amagold.report._model_checks import (
 )
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
 from amagold.report._rounded_numbers import readable, whole
+from amagold.report._row_words import RowWords, row_words, rows_told
 from amagold.report._run_facts import PageFact, cost_of, provenance_of
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
@@ -75,6 +76,14 @@ class PageContent:
         else:
             event = f"{self.outcome} is {classes[1] if len(classes) == 2 else '1'}"
         return family_words(self.family, self.outcome, event)
+
+    @cached_property
+    def rows(self) -> RowWords:
+        return row_words(self.run.model)
+
+    @property
+    def rows_told(self) -> str:
+        return "" if self.facts is None else rows_told(self.facts, self.rows)
 
     @property
     def noise(self) -> str | None:
@@ -140,7 +149,10 @@ class PageContent:
         found = []
         rows = self.facts.num_used if self.facts else self.run.attributes.get("num_examples")
         if rows:
-            found.append(PageFact("rows" if self.formula else "examples", whole(rows)))
+            name = "rows" if self.formula else "examples"
+            if self.facts is not None and self.facts.num_observations is not None:
+                name = f"rows, {whole(self.facts.num_observations)} {self.rows.each}"
+            found.append(PageFact(name, whole(rows)))
         found.append(PageFact("parameters", whole(self.num_parameters)))
         found.append(PageFact("draws", whole(sizes["chain"] * sizes["draw"])))
         found.append(PageFact("effective, at least", whole(self._least_effective)))
@@ -229,7 +241,7 @@ class PageContent:
     def fit(self) -> FitPart | None:
         if self.formula is None or not self.parameters:
             return None
-        return fit_part(self.run, self.table)
+        return fit_part(self.run, self.table, self.rows.each)
 
     @cached_property
     def laplace(self) -> LaplacePart | None:

@@ -14,8 +14,9 @@ class ColumnFacts(NamedTuple):
 
     name: str
     figures: tuple[float, ...]  # mean, standard deviation, lowest, highest; or none
-    counts: tuple[int, ...]
-    levels: tuple[tuple[str, int], ...]
+    # of rows as often as they count, which need not be whole
+    counts: tuple[float, ...]
+    levels: tuple[tuple[str, float], ...]
     num_levels: int
 
     @property
@@ -35,6 +36,9 @@ class TableFacts(NamedTuple):
     columns: tuple[ColumnFacts, ...]  # the outcome first
     spreads: dict[str, float]  # standard deviations of the predictors that are numbers, by term
     references: dict[str, str]  # levels that the others of a factor are compared with, by term
+    num_weightless: int = 0  # rows that were left out because they count nothing
+    # what all rows stand for, by their weights and trials; None where each is one
+    num_observations: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         columns = [column._asdict() for column in self.columns]
@@ -49,7 +53,7 @@ def facts_from_json(stored: Any) -> TableFacts | None:
     """The facts of a stored run; None where there are none, or they are not of this form."""
     try:
         columns = tuple(_column(column) for column in stored["columns"])
-        merged = stored["num_distinct"]
+        merged, stands_for = stored["num_distinct"], stored.get("num_observations")
         spreads = {_text(name): _number(sd) for name, sd in stored["spreads"].items()}
         references = {_text(name): _text(level) for name, level in stored["references"].items()}
         return TableFacts(
@@ -61,6 +65,8 @@ def facts_from_json(stored: Any) -> TableFacts | None:
             columns,
             spreads,
             references,
+            _count(stored.get("num_weightless", 0)),
+            None if stands_for is None else _amount(stands_for),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
@@ -73,8 +79,8 @@ def _column(stored: Any) -> ColumnFacts:
     return ColumnFacts(
         _text(stored["name"]),
         figures,
-        tuple(map(_count, stored["counts"])),
-        tuple((_text(level), _count(count)) for level, count in stored["levels"]),
+        tuple(map(_amount, stored["counts"])),
+        tuple((_text(level), _amount(count)) for level, count in stored["levels"]),
         _count(stored["num_levels"]),
     )
 
@@ -88,6 +94,13 @@ def _text(value: Any) -> str:
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise TypeError("not a count")
+    return value
+
+
+def _amount(value: Any) -> float:
+    """A count that need not be whole."""
+    if _number(value) < 0.0:
+        raise TypeError("not an amount")
     return value
 
 

@@ -7,8 +7,10 @@ from typing import Any
 from amagold.sampling._advice import advice_on, warn
 from amagold.sampling._description import open_store
 from amagold.sampling._run import Run
+from amagold.store._root import PRIVATE
 from amagold.store._zarr_store import ZarrStore
 
+TABLE = "table"  # the file of a fitted model
 NONE: Mapping[str, int] = {}
 
 
@@ -18,6 +20,15 @@ def open_groups(place: Path | ZarrStore, num_draws: Mapping[str, int] = NONE) ->
 
     store = place if isinstance(place, ZarrStore) else ZarrStore(place, read_only=True)
     return {name: open_group(store, name, num_draws.get(name)) for name in store.groups}
+
+
+def stored_doubts(folder: Path) -> list[str]:
+    """What the table of a run could not say; nothing where it was not fitted to one."""
+    if not (folder / PRIVATE / TABLE).exists():
+        return []
+    from amagold.tables._stored_model import kept_doubts
+
+    return kept_doubts(folder)
 
 
 def load(path: str | Path) -> Run:
@@ -50,5 +61,6 @@ def load(path: str | Path) -> Run:
         "energy_error" in groups["sample_stats"],
         description.plan,
     )
+    sentences += stored_doubts(store.path)
     warn(sentences, depth=1)
     return Run(groups, store.attributes, description.plan, sentences, store.path)

@@ -17,7 +17,7 @@ class PredictiveCheck(NamedTuple):
     Attributes:
       calibration: bins of rows by their predicted mean, with the columns predicted (the bin's mean
         prediction), observed (its mean outcome), lower and upper (where replicated means lie) and
-        count.
+        count (of rows as often as they count, or of trials).
       statistics: of all outcomes, with the columns statistic, observed, mean, lower, upper (of the
         replicated ones) and share_above (of replications above the observed).
     """
@@ -71,7 +71,8 @@ class NextSteps(ABC):
           table: as for `amagold.fit`; the outcome's column is not needed.
           interval: the share of the posterior between lower and upper, its tails equal.
           of: "mean" predicts E[y | x], with what is unknown of the coefficients; "outcome" one new
-            y, with the noise too.
+            y, with the noise too. With trials these are the probability of a success, and one
+            trial.
           draws: how many draws to return as columns beside, draw_0 first.
           num_draws: how many posterior draws to use, evenly spread over all chains.
           seed: of the noise of new outcomes.
@@ -93,13 +94,17 @@ class NextSteps(ABC):
         """Average marginal effects on E[y | x]: of a number the average derivative, of a factor
         the average difference between a level and the first.
 
+        Averages are over what the rows stand for: each counts as often as its weight says, and
+        with trials, whose effects are on the probability of a success, as often as it was tried.
+
         The columns are term, level (None for numbers), mean, sd, lower and upper; outcomes of
         several classes have a row for each class, and its name in the column class.
 
         Args:
           interval: the share of the posterior between lower and upper.
-          table: rows to average over; None takes those that were fitted.
-          num_rows: how many rows are drawn from them at most.
+          table: rows to average over, with all columns that the fit had; None takes those that
+            were fitted.
+          num_rows: how many rows are drawn from them at most, by how often they count.
           num_draws: how many posterior draws to use.
           seed: of the rows that are drawn.
         """
@@ -121,7 +126,7 @@ class NextSteps(ABC):
         seed: int = 0,
     ) -> "pandas.DataFrame":
         """What changes when a column of the table goes from `first` to `second`, all else equal:
-        on the scale of the link, and of E[y | x], averaged over rows.
+        on the scale of the link, and of E[y | x], averaged over what the rows stand for.
 
         Args:
           term: a column of the table.
@@ -134,24 +139,39 @@ class NextSteps(ABC):
         return contrast(self, (term, first, second), interval, table, num_rows, num_draws, seed)
 
     def loo(
-        self, *, table: Any = None, num_rows: int = 1000, num_draws: int = 1000, seed: int = 0
+        self,
+        *,
+        table: Any = None,
+        num_rows: int = 1000,
+        num_draws: int = 1000,
+        seed: int = 0,
+        leave_out: str = "row",
     ) -> Any:
-        """The expected log predictive density of a new row, by leave-one-out cross-validation with
+        """The expected log predictive density of new rows, by leave-one-out cross-validation with
         Pareto smoothed importance sampling on some of the rows: arviz-stats' `ELPDData`.
 
+        What is left out is one row of the table, whether or not rows that are alike were merged to
+        sample. Of a row of weight w it is one of the w that the row stands for (all of it where w
+        is below one), and w times its log density is added up: `elpd`, `p` and `se` are those of
+        the table in which each row stands as often as it counts. With trials it is the row with
+        all of its trials, or, with `leave_out="trial"`, one of them: then the figures are those of
+        the table with a row of 0 or 1 for each trial.
+
         Log likelihoods of all rows are taken at the posterior's mean alone, those of all draws for
-        the chosen rows alone.
+        the chosen rows alone. `elpd_i` holds what each row adds to `elpd`.
 
         Args:
           table: the table that was fitted, for a loaded run that did not keep it.
-          num_rows: how many rows are left out in turn at most; of fewer all are.
+          num_rows: how many rows are left out in turn at most, drawn by how often they count; of
+            fewer all are.
           num_draws: how many posterior draws to use.
           seed: of the rows that are chosen.
+          leave_out: "row" or "trial".
         """
         from amagold.tables._loo import loo
 
         self._check_draws("be compared")
-        return loo(self, table, num_rows, num_draws, seed)
+        return loo(self, table, num_rows, num_draws, seed, leave_out)
 
     def predictive_check(
         self, *, table: Any = None, num_rows: int = 10_000, num_draws: int = 500, seed: int = 0
@@ -159,9 +179,12 @@ class NextSteps(ABC):
         """Whether new outcomes of the model look like the observed ones: statistics of replicated
         tables, and means by bins of their prediction.
 
+        A row of weight w is replicated w times. With trials the numbers of successes are, and what
+        is compared are their shares of the trials, row by row and in bins.
+
         Args:
           table: rows with outcomes; None takes those that were fitted.
-          num_rows: how many rows are drawn from them at most.
+          num_rows: how many rows are drawn from them at most, as often as they count.
           num_draws: how many posterior draws, and so replications, to use.
           seed: of the rows and of the replications.
         """

@@ -25,7 +25,7 @@ from amagold.sampling._jax_context import usual_jax
 from amagold.sampling._labels import MIXED
 from amagold.sampling._layout_on_mesh import laid_out, plain
 from amagold.sampling._likeness import unlike_parts
-from amagold.sampling._load import load
+from amagold.sampling._load import load, stored_doubts
 from amagold.sampling._prepare import Prepared, rules_of, target_of
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
 from amagold.sampling._recorder import FollowingRecorder, StoreRecorder
@@ -105,7 +105,8 @@ def resume(
             recorder = FollowingRecorder(folder)
             if lock is not None:
                 recorder = _record_again(store, lock, reached, problems)
-            prepared = Prepared(sampler, plan, rules_of(sampler, plan, settings), None)
+            rules, doubts = rules_of(sampler, plan, settings), stored_doubts(folder)
+            prepared = Prepared(sampler, plan, rules, None, doubts)
             return finish(reached, prepared, settings, recorder, progress, agreed(own))
         finally:
             if lock is not None:

@@ -13,12 +13,19 @@ ONE_BLOCK = 2**18  # rows
 
 
 def doubts_about(
-    coded: CodedTable, terms: tuple[Term, ...], classes: np.ndarray | None
+    coded: CodedTable,
+    terms: tuple[Term, ...],
+    classes: np.ndarray | None,
+    trials: np.ndarray | None,
 ) -> tuple[str, ...]:
-    """Sentences about what the table cannot say; `classes` are outcomes of 0 and 1."""
+    """Sentences about what the table cannot say; `classes` are outcomes of 0 and 1, or successes
+    of trials.
+    """
     found = collinear_terms(coded, terms)
     if classes is not None:
-        found += separated_terms(coded, terms, classes) + rare_class(classes)
+        has_zero = classes < (1.0 if trials is None else trials)
+        found += separated_terms(coded, terms, classes > 0, has_zero)
+        found += rare_class(classes) if trials is None else []
     return tuple(found)
 
 
@@ -65,12 +72,15 @@ def rare_class(observed: np.ndarray) -> list[str]:
     ]
 
 
-def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.ndarray) -> list[str]:
-    """Levels and numbers that one class alone has: the likelihood has no maximum there."""
-    is_one = observed > 0
+def separated_terms(
+    coded: CodedTable, terms: tuple[Term, ...], has_one: np.ndarray, has_zero: np.ndarray
+) -> list[str]:
+    """Levels and numbers that one class alone has: the likelihood has no maximum there. A row of
+    several trials may have both.
+    """
     names = {place: term.name for term in terms for place in term.places}
     first = int(any(term.name == INTERCEPT for term in terms))
-    ranges, counts = _by_class(coded, is_one)
+    ranges, counts = _by_class(coded, has_zero, has_one)
     (low, high), (low_of_ones, high_of_ones) = ranges
     apart = (high < low_of_ones) | (high_of_ones < low)
     known = np.isfinite(high) & np.isfinite(high_of_ones)  # both classes have a row
@@ -78,7 +88,7 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
     start = first + coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
         zeros, ones = counts[factor]
-        one_sided = np.flatnonzero((zeros + ones > 0) & ((ones == 0) | (zeros == 0)))
+        one_sided = np.flatnonzero((ones > 0) != (zeros > 0))
         if coded.multiplied_by[factor] is None:
             found += [coded.names[start - first + level] for level in one_sided]
         start += size
@@ -94,16 +104,18 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
     ]
 
 
-def _by_class(coded: CodedTable, is_one: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+def _by_class(
+    coded: CodedTable, has_zero: np.ndarray, has_one: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Of each class the ends of every column of numbers, and how many rows every level has."""
     width = coded.numbers.shape[1]
     ranges = np.full((2, 2, width), np.inf)  # of a class, from and to
     ranges[:, 1] = -np.inf
     counts = [np.zeros((2, size), np.int64) for size in coded.sizes]
     for start in range(0, len(coded), ONE_BLOCK):
-        rows = coded.take(slice(start, start + ONE_BLOCK))
-        ones = is_one[start : start + ONE_BLOCK]
-        for place, chosen in enumerate((~ones, ones)):
+        part = slice(start, start + ONE_BLOCK)
+        rows = coded.take(part)
+        for place, chosen in enumerate((has_zero[part], has_one[part])):
             numbers = rows.numbers[chosen]
             ranges[place, 0] = np.minimum(ranges[place, 0], numbers.min(axis=0, initial=np.inf))
             ranges[place, 1] = np.maximum(ranges[place, 1], numbers.max(axis=0, initial=-np.inf))

@@ -1,4 +1,4 @@
-"""What a change of one column does to the outcome, averaged over rows."""
+"""What a change of one column does to the outcome, averaged over what the rows stand for."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
 from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
+from amagold.tables._drawn_rows import some_rows
 from amagold.tables._new_rows import kind_of, levels_of, new_rows
 from amagold.tables._observed_rows import observed_rows
 from amagold.tables._predict import check_interval, num_columns
@@ -30,6 +31,19 @@ class Averaging(NamedTuple):
     model: TableModel
     rows: Any  # pandas' frame
     draws: CoefficientDraws
+    counts: np.ndarray | None = None  # how many observations each row stands for; None is one
+
+    def average(self, values: np.ndarray) -> np.ndarray:
+        """sum_i w_i values_i / sum_i w_i over the first axis, which is that of rows."""
+        return np.average(values.astype(np.float64), axis=0, weights=self.counts)
+
+    def fewer(self, number: int) -> "Averaging":
+        """So many of the rows at most, which stand for all."""
+        counts = np.ones(len(self.rows)) if self.counts is None else self.counts
+        if len(counts) <= number:
+            return self
+        chosen, likely = some_rows(counts, number, np.random.default_rng(0))
+        return self._replace(rows=self.rows.iloc[chosen], counts=counts[chosen] / likely)
 
     def z(self, rows: Any) -> np.ndarray:
         """z in float64, of rows in which something was changed; axes (rows, draws)."""
@@ -101,11 +115,11 @@ def contrast(
         changed = over.rows.assign(**{name: value})
         new_rows(model, changed.iloc[:1])  # a sentence for a value that cannot be
         ends.append(over.z(changed))
-    of_link = (ends[1] - ends[0]).mean(axis=0)
+    of_link = over.average(ends[1] - ends[0])
     if over.draws.num_classes is not None:  # of which only differences are known
         of_link = of_link.reshape(-1, over.draws.num_classes)
         of_link = of_link - of_link.mean(axis=1, keepdims=True)
-    of_outcome = (over.mean(ends[1]) - over.mean(ends[0])).mean(axis=0)
+    of_outcome = over.average(over.mean(ends[1]) - over.mean(ends[0]))
     told = {"link": of_link, "outcome": of_outcome}
     return pandas.DataFrame(
         [
@@ -119,9 +133,9 @@ def contrast(
 def _averaging(
     run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
 ) -> Averaging:
-    rows = observed_rows(model, table).some(num_rows, seed).frame.select(*model.predicting_columns)
-    frame = rows.to_pandas().reset_index(drop=True)
-    return Averaging(model, frame, coefficient_draws(run, model, num_draws))
+    rows = observed_rows(model, table).some(num_rows, seed)
+    frame = rows.frame.select(*model.predicting_columns).to_pandas().reset_index(drop=True)
+    return Averaging(model, frame, coefficient_draws(run, model, num_draws), rows.counts)
 
 
 def _derivative(over: Averaging, name: str) -> np.ndarray:
@@ -133,30 +147,30 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
     here = over.z(over.rows.assign(**{name: values}))
     there = over.z(over.rows.assign(**{name: values + step}))
     moved = (values + step) - values  # as far as float64 moved it
-    return over.change(here, (there - here) / moved[:, None]).mean(axis=0)
+    return over.average(over.change(here, (there - here) / moved[:, None]))
 
 
 def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
     """For each level the average difference of E[y | x] from the first one."""
-    num_draws = over.draws.num_draws
-    most = max(20, MOST_NUMBERS // (max(1, len(levels)) * num_draws))
-    rows = over.rows.iloc[:: max(1, -(-len(over.rows) // most))]
-    averages = list(_averages(over, rows, name, levels))
+    most = max(20, MOST_NUMBERS // (max(1, len(levels)) * over.draws.num_draws))
+    averages = list(_averages(over.fewer(most), name, levels))
     return [
         (str(level), average - averages[0])
         for level, average in zip(levels[1:], averages[1:], strict=True)
     ]
 
 
-def _averages(over: Averaging, rows: Any, name: str, levels: Sequence[Any]) -> Iterator[np.ndarray]:
+def _averages(over: Averaging, name: str, levels: Sequence[Any]) -> Iterator[np.ndarray]:
     """The average of E[y | x] with all rows at one level, some levels at a time."""
     pandas = required("pandas", "tables")
+    rows = over.rows
     at_once = max(1, MOST_ROWS // len(rows))
     for start in range(0, len(levels), at_once):
         some = levels[start : start + at_once]
         every = pandas.concat([rows.assign(**{name: level}) for level in some], ignore_index=True)
         mean = over.mean(over.z(every))
-        yield from mean.reshape(len(some), len(rows), *mean.shape[1:]).mean(axis=1)
+        by_level = mean.reshape(len(some), len(rows), *mean.shape[1:])
+        yield from map(over.average, by_level)
 
 
 def _told(

@@ -21,7 +21,6 @@ from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
-from amagold.tables._some_rows import filtered
 from amagold.tables._stored_model import files_of
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
@@ -149,14 +148,14 @@ def model_of(
     if out_of_core is None:
         out_of_core = is_large(8.0 * len(frame) * len(needed))
     frame = without_missing(frame, needed, drop_missing, out_of_core)
-    frame = _counting(frame, columns.named.get("weights"), out_of_core)
+    num_whole, frame = len(frame), columns.counting(frame, out_of_core)
     observed, classes = outcome_of(left, frame, family)
-    is_two = family in TWO_CLASSES and given.trials is None
-    rows, of_classes = columns.terms(frame), observed if is_two else None
+    rows = columns.terms(frame)
+    classes_seen = observed if family in TWO_CLASSES else None
     if out_of_core:
-        terms, coded, found = coded_parts(parsed, frame, observed, rows, family, of_classes)
+        terms, coded, found = coded_parts(parsed, frame, observed, rows, family, classes_seen)
     else:
-        terms, coded = terms_of(parsed, frame, of_classes)
+        terms, coded = terms_of(parsed, frame, classes_seen, rows.trials)
         found = merged_rows(coded, observed, rows, family) if family != "linear" else None
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
     # sums stand for all rows of a linear model
@@ -177,7 +176,8 @@ def model_of(
     scale = TermScale(target.transform, reported, FAMILIES[family], family == "softmax")
     names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
-    facts = describe_table(frame, num_read, left, classes, terms, coded, num_distinct(target))
+    merged, weightless = num_distinct(target), num_whole - len(frame)
+    facts = describe_table(frame, num_read, left, classes, terms, coded, rows, merged, weightless)
     return TableModel(
         with_priors(target, priors),
         terms,
@@ -186,7 +186,7 @@ def model_of(
         classes,
         facts,
         names=coded.names,
-        law=law_of(target),
+        law=law_of(target, given.trials is not None),
         scale=FAMILIES[family],
         arguments={
             "drop_missing": drop_missing,
@@ -197,16 +197,6 @@ def model_of(
         example=first_row(frame, terms.columns),
         source=frame.to_native() if out_of_core else None,  # whose rows are at hand
     )
-
-
-def _counting(frame: Any, weights: str | None, out_of_core: bool) -> Any:
-    """Without rows of weight zero, of which nothing is to be said."""
-    if weights is None or not frame[weights].dtype.is_numeric():
-        return frame
-    if not (frame[weights] == 0).any():
-        return frame
-    kept = filtered(frame, lambda part: part.filter(part[weights] != 0), out_of_core)
-    return kept if len(kept) else frame
 
 
 def _built(found: MergedRows, family: str, has_intercept: bool, options: dict[str, Any]) -> Any:

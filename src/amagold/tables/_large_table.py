@@ -62,7 +62,7 @@ def coded_parts(
             report(start, len(frame))
     assert table is not None
     check_terms(terms.spec, terms.terms, table)
-    doubts = doubts_about(table, terms.terms, classes)
+    doubts = doubts_about(table, terms.terms, classes, rows.trials)
     found = None if merging is None else merging.result()
     return CodedParts(dataclasses.replace(terms, doubts=doubts), table, found)
 

@@ -1,4 +1,4 @@
-"""Rows with their outcomes, as checks and comparisons of a model take them."""
+"""Rows with their outcomes and what they count, as checks and comparisons of a model take them."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,9 @@ import jax
 import numpy as np
 
 from amagold.core import checks
+from amagold.models._row_terms import RowTerms, checked_rows
 from amagold.tables._coefficient_draws import CoefficientDraws
+from amagold.tables._drawn_rows import drawn, some_rows
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 
@@ -15,36 +17,78 @@ class ObservedRows(NamedTuple):
     """A frame without missing values, and what was observed in each of its rows."""
 
     frame: Any
-    outcomes: np.ndarray
+    outcomes: np.ndarray  # with trials how many of them succeeded
     model: TableModel
+    weights: np.ndarray | None = None  # how often each row counts, above zero; None is once
+    trials: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.outcomes)
+
+    @property
+    def times(self) -> np.ndarray:
+        """How often each row counts."""
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    @property
+    def counts(self) -> np.ndarray | None:
+        """How many observations, and of trials how many of these, each row stands for; None is
+        one.
+        """
+        return RowTerms(self.weights, None, self.trials).counts
 
     def z(self, draws: CoefficientDraws, rows: Any) -> jax.Array:
         """The predictors of some rows, by their numbers or a slice, under each of the draws."""
         some = self.frame[rows]
         return draws.z(self.model.terms.coded(some), self.model.offset(some))
 
+    def take(self, numbers: np.ndarray, weights: np.ndarray | None) -> "ObservedRows":
+        """Rows by their numbers, which may be there several times, with other weights."""
+        trials = None if self.trials is None else self.trials[numbers]
+        frame, outcomes = self.frame[numbers.tolist()], self.outcomes[numbers]
+        return ObservedRows(frame, outcomes, self.model, weights, trials)
+
     def some(self, num_rows: int, seed: int) -> "ObservedRows":
-        """At most so many of the rows, drawn without replacement."""
-        checks.whole_number("num_rows", num_rows, at_least=1, remedy="give how many rows to use")
-        checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
+        """At most so many of the rows, whose weights are such that they stand for all."""
+        generator = _checked(num_rows, seed)
         if len(self) <= num_rows:
             return self
-        chosen = np.random.default_rng(seed).choice(len(self), num_rows, replace=False)
-        chosen.sort()
-        return ObservedRows(self.frame[chosen.tolist()], self.outcomes[chosen], self.model)
+        counts = self.counts
+        alike = np.ones(len(self)) if counts is None else counts
+        numbers, likely = some_rows(alike, num_rows, generator)
+        return self.take(numbers, None if counts is None else self.times[numbers] / likely)
+
+    def units(self, num_rows: int, seed: int) -> "ObservedRows":
+        """A row for each time that one counts, at most so many of them, drawn without replacement.
+
+        One that counts 2.5 times is three rows of 2.5 / 3 each.
+        """
+        generator = _checked(num_rows, seed)
+        times = self.times
+        pieces = np.ceil(times)
+        if pieces.sum() <= num_rows:
+            often, share = pieces.astype(np.int64), times / pieces
+        else:
+            often = drawn(num_rows * times / times.sum(), generator)
+            share = np.ones(len(self))
+        numbers = np.repeat(np.arange(len(self)), often)
+        is_even = bool((share[numbers] == share[numbers[0]]).all())
+        return self.take(numbers, None if is_even else share[numbers])
+
+    def by_trial(self) -> "ObservedRows":
+        """Successes and failures as rows of their own, which count as often as they were seen."""
+        if self.trials is None:
+            return self
+        times, failures = self.times, self.trials - self.outcomes
+        won, lost = np.flatnonzero(self.outcomes > 0), np.flatnonzero(failures > 0)
+        numbers = np.concatenate([won, lost])
+        weights = np.concatenate([(times * self.outcomes)[won], (times * failures)[lost]])
+        outcomes = np.concatenate([np.ones(len(won)), np.zeros(len(lost))])
+        return ObservedRows(self.frame[numbers.tolist()], outcomes, self.model, weights)
 
 
 def observed_rows(model: TableModel, table: Any) -> ObservedRows:
     """The rows that were fitted, or those of a table."""
-    of_rows = [name for name in ("weights", "trials") if name in model.arguments]
-    if of_rows:
-        raise ValueError(
-            f"checks and comparisons need rows that count once each, but the model has "
-            f"{', '.join(of_rows)}; fit without, or compare predictions"
-        )
     frame = model.rows(table)
     outcomes, classes = outcome_of(model.outcome, frame, model.family)
     if classes != model.classes:
@@ -53,4 +97,11 @@ def observed_rows(model: TableModel, table: Any) -> ObservedRows:
             f"{', '.join(map(repr, model.classes)) or 'which are numbers'}, got "
             f"{', '.join(map(repr, classes)) or 'numbers'}"
         )
-    return ObservedRows(frame, outcomes, model)
+    rows, _ = checked_rows(model.row_terms(frame), len(frame))
+    return ObservedRows(frame, outcomes, model, rows.weights, rows.trials)
+
+
+def _checked(num_rows: int, seed: int) -> np.random.Generator:
+    checks.whole_number("num_rows", num_rows, at_least=1, remedy="give how many rows to use")
+    checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
+    return np.random.default_rng(seed)

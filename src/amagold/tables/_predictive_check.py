@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from amagold.core.optional_packages import required
+from amagold.models._binomial import Binomial
 from amagold.models._regression import Outcome
 from amagold.sampling._next_steps import PredictiveCheck
 from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
@@ -19,17 +20,43 @@ INTERVAL = (0.05, 0.95)
 CHUNK_ROWS = 2**11  # whose outcomes are replicated together
 
 
-def _share_of_zeros(outcomes: np.ndarray, axis: int) -> np.ndarray:
-    return (outcomes == 0).mean(axis=axis)
+class Replicated(NamedTuple):
+    """Outcomes, the first axis those of replications, and what each counts; None is once."""
+
+    values: np.ndarray
+    weights: np.ndarray | None
+
+    def mean(self) -> np.ndarray:
+        return np.average(self.values, axis=1, weights=self.weights)
+
+    def deviation(self) -> np.ndarray:
+        away = self.values - self.mean()[:, None]
+        return np.sqrt(np.average(away**2, axis=1, weights=self.weights))
+
+    def smallest(self) -> np.ndarray:
+        return self.values.min(axis=1)
+
+    def largest(self) -> np.ndarray:
+        return self.values.max(axis=1)
+
+    def share_of_zeros(self) -> np.ndarray:
+        return np.average(self.values == 0, axis=1, weights=self.weights)
 
 
-# of outcomes that are 0 or 1 the mean says it all
-STATISTICS: dict[str, Callable[..., np.ndarray]] = {
-    "mean": np.mean,
-    "standard deviation": np.std,
-    "smallest": np.min,
-    "largest": np.max,
-    "share of zeros": _share_of_zeros,
+Statistics = dict[str, Callable[[Replicated], np.ndarray]]
+STATISTICS: Statistics = {
+    "mean": Replicated.mean,
+    "standard deviation": Replicated.deviation,
+    "smallest": Replicated.smallest,
+    "largest": Replicated.largest,
+    "share of zeros": Replicated.share_of_zeros,
+}
+# of the share of each row's trials, which counts as often as it was tried
+OF_TRIALS: Statistics = {
+    "share of successes": Replicated.mean,
+    "standard deviation of rows' shares": Replicated.deviation,
+    "smallest share of a row": Replicated.smallest,
+    "largest share of a row": Replicated.largest,
 }
 
 
@@ -39,24 +66,34 @@ def predictive_check(
     """As `Run.predictive_check` says."""
     pandas = required("pandas", "tables")
     model = needs_model(run, "predictive_check")
-    rows = observed_rows(model, table).some(num_rows, seed)
+    rows = observed_rows(model, table).units(num_rows, seed)
     draws = coefficient_draws(run, model, num_draws)
     predicted, replicated = _replicated(rows, draws, seed)
     if predicted.ndim == 2:
         return _of_classes(predicted, rows, replicated)
-    is_binary = bool(np.isin(rows.outcomes, (0.0, 1.0)).all())
-    chosen = {"mean": np.mean} if is_binary else dict(STATISTICS)
-    if not (rows.outcomes == 0).any():
-        chosen.pop("share of zeros", None)
+    observed = rows.outcomes
+    if rows.trials is not None:
+        observed, replicated = observed / rows.trials, replicated / rows.trials
+    weights = rows.counts
     return PredictiveCheck(
-        pandas.DataFrame(_calibration(predicted, rows.outcomes, replicated)),
+        pandas.DataFrame(_calibration(predicted, observed, replicated, weights)),
         pandas.DataFrame(
             [
-                {"statistic": name, **_compared(function, rows.outcomes, replicated)}
-                for name, function in chosen.items()
+                {"statistic": name, **_compared(function, observed, replicated, weights)}
+                for name, function in _chosen(rows).items()
             ]
         ),
     )
+
+
+def _chosen(rows: ObservedRows) -> Statistics:
+    """What the mean does not say already, as it does of outcomes that are 0 or 1."""
+    is_one_trial = rows.trials is not None and bool((rows.trials == 1).all())
+    chosen = STATISTICS if rows.trials is None or is_one_trial else OF_TRIALS
+    if is_one_trial or (rows.trials is None and np.isin(rows.outcomes, (0.0, 1.0)).all()):
+        return {"mean": Replicated.mean}
+    has_zeros = bool((rows.outcomes == 0).any())
+    return {name: of for name, of in chosen.items() if has_zeros or name != "share of zeros"}
 
 
 def _of_classes(
@@ -70,11 +107,12 @@ def _of_classes(
     shares = [
         {
             "statistic": f"share of {label!r}",
-            **_compared(np.mean, rows.outcomes == place, replicated == place),
+            **_compared(Replicated.mean, rows.outcomes == place, replicated == place, rows.counts),
         }
         for place, label in enumerate(rows.model.classes)
     ]
-    calibration = _calibration(predicted.T.reshape(-1), observed, drawn)
+    weights = None if rows.counts is None else np.tile(rows.counts, len(places))
+    calibration = _calibration(predicted.T.reshape(-1), observed, drawn, weights)
     return PredictiveCheck(pandas.DataFrame(calibration), pandas.DataFrame(shares))
 
 
@@ -88,43 +126,61 @@ def _replicated(
     for number, start in enumerate(range(0, len(rows), CHUNK_ROWS)):
         stop = min(len(rows), start + CHUNK_ROWS)
         z = rows.z(draws, slice(start, stop))
-        mean, drawn = _drawn(jax.random.fold_in(key, number), z, law=rows.model.law)
+        trials = None if rows.trials is None else rows.trials[start:stop, None]
+        mean, drawn = _drawn(jax.random.fold_in(key, number), z, trials, law=rows.model.law)
         means.append(np.asarray(mean, np.float64))
         outcomes.append(np.asarray(drawn))
     return np.concatenate(means), np.concatenate(outcomes).T
 
 
 @partial(jax.jit, static_argnames="law")
-def _drawn(key: jax.Array, z: jax.Array, *, law: Outcome) -> tuple[jax.Array, jax.Array]:
-    return law.mean(z).mean(axis=1), law.draw(key, z)
+def _drawn(
+    key: jax.Array, z: jax.Array, trials: Any, *, law: Outcome | Binomial
+) -> tuple[jax.Array, jax.Array]:
+    if trials is None:
+        return law.mean(z).mean(axis=1), law.draw(key, z)
+    assert isinstance(law, Binomial)
+    return law.mean(z).mean(axis=1), law.draw(key, z, trials)
 
 
 def _calibration(
-    predicted: np.ndarray, observed: np.ndarray, replicated: np.ndarray
+    predicted: np.ndarray,
+    observed: np.ndarray,
+    replicated: np.ndarray,
+    weights: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
     """Bins of rows by their predicted mean, of equal counts; equal predictions stay together."""
-    edges = np.unique(np.quantile(predicted, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+    each = np.ones(len(predicted)) if weights is None else weights
+    order = np.argsort(predicted, kind="stable")
+    up_to = np.cumsum(each[order])
+    ends = np.searchsorted(up_to, np.arange(1, BINS) * up_to[-1] / BINS)
+    edges = np.unique(predicted[order][ends])
     bins = np.searchsorted(edges, predicted, side="left")
     found, bins = np.unique(bins, return_inverse=True)
-    counts = np.bincount(bins)
+    counts = np.bincount(bins, each)
     columns = {
-        "predicted": np.bincount(bins, predicted) / counts,
-        "observed": np.bincount(bins, observed) / counts,
+        "predicted": np.bincount(bins, each * predicted) / counts,
+        "observed": np.bincount(bins, each * observed) / counts,
     }
     order = np.argsort(bins, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    sums = np.add.reduceat(replicated[:, order], starts, axis=1, dtype=np.float64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bins))[:-1]])
+    sums = np.add.reduceat((replicated * each)[:, order], starts, axis=1, dtype=np.float64)
     lower, upper = np.quantile(sums / counts, INTERVAL, axis=0)
     assert len(found) == len(counts)
+    is_whole = bool((counts == np.round(counts)).all())
+    counts = counts.astype(np.int64) if is_whole else counts
     return columns | {"lower": lower, "upper": upper, "count": counts}
 
 
 def _compared(
-    function: Callable[..., np.ndarray], observed: np.ndarray, replicated: np.ndarray
+    statistic: Callable[[Replicated], np.ndarray],
+    observed: np.ndarray,
+    replicated: np.ndarray,
+    weights: np.ndarray | None,
 ) -> dict[str, float]:
     """A statistic of the observed outcomes among those of the replicated ones."""
-    ours = float(function(observed, axis=0))
-    theirs = np.asarray(function(replicated.astype(np.float64), axis=1))
+    ours = float(statistic(Replicated(observed.astype(np.float64)[None], weights))[0])
+    theirs = statistic(Replicated(replicated.astype(np.float64), weights))
     lower, upper = np.quantile(theirs, INTERVAL)
     # ties count half, as for outcomes of few values
     above = float((theirs > ours).mean() + 0.5 * (theirs == ours).mean())

@@ -9,6 +9,7 @@ from amagold.core.optional_packages import required
 from amagold.models._row_terms import RowTerms, with_exposure
 from amagold.tables._column_names import check_columns
 from amagold.tables._formula_columns import FormulaColumns
+from amagold.tables._some_rows import filtered
 
 GIVEN = "<{name}, given as an array>"  # the column that an array becomes
 
@@ -55,6 +56,21 @@ class RowColumns(NamedTuple):
                 known = ", ".join(ALLOWED[family])
                 raise ValueError(f"{name} must not be given for {family}, which takes {known}")
 
+    @property
+    def of_arrays(self) -> dict[str, str]:
+        """The columns that arrays have become."""
+        named = self.named.items()
+        return {name: column for name, column in named if column == GIVEN.format(name=name)}
+
+    def check_given(self, frame: Any) -> None:
+        """Raise where a table lacks what was given as an array beside it."""
+        for name, column in self.of_arrays.items():
+            if column not in frame.columns:
+                raise ValueError(
+                    f"table must hold the {name} of its rows, which were given as an array; fit "
+                    f"with the name of a column, or add one called {column!r}"
+                )
+
     def with_arrays(self, frame: Any) -> "tuple[Any, RowColumns]":
         """The frame with a column for each array, so that rows which are left out are left out
         there too.
@@ -75,6 +91,16 @@ class RowColumns(NamedTuple):
             series = nw.new_series(named[name], values, backend=frame.implementation)
             frame = frame.with_columns(series)
         return frame, RowColumns(**named)
+
+    def counting(self, frame: Any, out_of_core: bool = False) -> Any:
+        """The frame without rows of weight zero, of which nothing is to be said."""
+        weights = self.named.get("weights")
+        if weights is None or not frame[weights].dtype.is_numeric():
+            return frame
+        if not (frame[weights] == 0).any():
+            return frame
+        kept = filtered(frame, lambda part: part.filter(part[weights] != 0), out_of_core)
+        return kept if len(kept) else frame
 
     def terms(self, frame: Any) -> RowTerms:
         """One number for each row of the frame."""

@@ -14,6 +14,7 @@ from amagold.core.files import UNUSABLE, read_whole
 from amagold.core.optional_packages import required
 from amagold.models._recipes import law_again, law_settings
 from amagold.report._table_facts import facts_from_json
+from amagold.sampling._load import TABLE
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
 from amagold.store._root import PRIVATE
 from amagold.tables._families import FAMILIES
@@ -27,10 +28,11 @@ from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._term_codes import INTERCEPT, Term
 from amagold.tables._terms import FormulaTerms
 
-TABLE, ROWS = "table", "rows"  # files of the run
+ROWS = "rows"  # a file of the run, beside that of the model
 MOST_ROW_BYTES = 64 * 2**20  # of rows are copied into the run; larger tables stay where they are
 MOST_BYTES = 32 * 2**20  # of the description
 MOST_COEFFICIENTS = 10**6
+MOST_DOUBTS = 100  # sentences
 
 
 def files_of(model: TableModel) -> dict[str, bytes]:
@@ -60,6 +62,20 @@ def load_model(folder: Path) -> TableModel | None:
         ) from None
 
 
+def kept_doubts(folder: Path) -> list[str]:
+    """What the table could not say, as it was said when it was fitted; nothing else is read."""
+    file = folder / PRIVATE / TABLE
+    try:
+        return _doubts(decode(read_whole(file, MOST_BYTES)).notes)
+    except (DamagedError, OSError, MemoryError, *UNUSABLE) as reason:
+        detail = f"{type(reason).__name__}: {reason}"
+        return [f"damaged model: what was said of the table in {str(file)!r} is lost ({detail})"]
+
+
+def _doubts(notes: dict[str, Any]) -> list[str]:
+    return [_text(sentence) for sentence in notes.get("doubts", ())][:MOST_DOUBTS]
+
+
 def _described(model: TableModel) -> dict[str, Any]:
     spec = model.terms.spec
     arguments = dict(model.arguments)
@@ -75,6 +91,7 @@ def _described(model: TableModel) -> dict[str, Any]:
         "arguments": as_json(arguments),
         "priors": None if priors is None else {name: str(each) for name, each in priors.items()},
         "facts": model.facts.to_json(),
+        "doubts": list(model.terms.doubts),
         "example": as_json(dict(model.example)),
         "transforms": as_json(spec.transform_state),
         "encoders": [
@@ -158,7 +175,7 @@ def _terms(notes: dict[str, Any], parsed: ParsedFormula, example: dict[str, Any]
         )
         for name, levels, places in notes["terms"]
     )
-    return FormulaTerms(parsed, terms, whole)
+    return FormulaTerms(parsed, terms, whole, tuple(_doubts(notes)))
 
 
 def _check_law(law: Any, family: str, num_classes: int) -> None:

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from amagold.core.optional_packages import required
 from amagold.models._coded_rows import CodedTable
 from amagold.models._regression import Likelihood
+from amagold.models._row_terms import NOTHING, RowTerms
 from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, TableFacts
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
@@ -20,7 +22,9 @@ def describe_table(
     classes: tuple[str, ...],
     terms: FormulaTerms,
     coded: CodedTable,
+    rows: RowTerms = NOTHING,
     num_different: int | None = None,
+    num_weightless: int = 0,
 ) -> TableFacts:
     """The facts of the columns that were used.
 
@@ -31,34 +35,41 @@ def describe_table(
       classes: of an outcome that is a text: the second is one.
       terms: of the formula.
       coded: the predictors.
+      rows: what they count: predictors are told as if every observation had a row of its own.
       num_different: rows after equal ones were merged; None where none were.
+      num_weightless: rows that were left out because they count nothing.
     """
     names = sorted(frame.columns, key=lambda name: name != outcome)
-    columns = tuple(describe_column(name, frame[name]) for name in names)
-    spreads, references = spreads_of(coded), references_of(terms)
+    each = {outcome: rows.weights} | dict.fromkeys(terms.columns, rows.counts)
+    columns = tuple(describe_column(name, frame[name], each.get(name)) for name in names)
+    spreads, references = spreads_of(coded, rows.counts), references_of(terms)
     counts = num_read, len(frame), num_different
-    return TableFacts(*counts, outcome, classes, columns, spreads, references)
+    stands_for = None if rows.counts is None else rows.total(len(frame))
+    about = outcome, classes, columns, spreads, references
+    return TableFacts(*counts, *about, num_weightless, stands_for)
 
 
-def describe_column(name: str, column: Any) -> ColumnFacts:
-    """A column of a narwhals frame in a few figures."""
+def describe_column(name: str, column: Any, counts: np.ndarray | None = None) -> ColumnFacts:
+    """A column of a narwhals frame in a few figures, its rows as often as they count."""
     if not column.dtype.is_numeric():
-        return _levels(name, column)
+        return _levels(name, column, counts)
     values = np.asarray(column.to_numpy(), np.float64)
-    values = values[np.isfinite(values)]
+    is_known = np.isfinite(values)
+    values, each = values[is_known], None if counts is None else counts[is_known]
     if not len(values):
         return ColumnFacts(name, (), (), (), 0)
     low, high = float(values.min()), float(values.max())
-    figures = (float(values.mean()), float(values.std()), low, high)
+    figures = (float(np.average(values, weights=each)), _deviation(values, each), low, high)
     if len(np.unique(values[:FIRST_LOOK])) <= MOST_LEVELS:
-        found, counts = np.unique(values, return_counts=True)
+        found, place = np.unique(values, return_inverse=True)
         if len(found) <= MOST_LEVELS:
+            amounts = _amounts(np.bincount(place, each))
             levels = tuple(
-                (f"{value:g}", int(count)) for value, count in zip(found, counts, strict=True)
+                (f"{value:g}", amount) for value, amount in zip(found, amounts, strict=True)
             )
             return ColumnFacts(name, figures, (), levels, len(levels))
-    counts = np.histogram(values, NUM_BINS, (low, high))[0]
-    return ColumnFacts(name, figures, tuple(map(int, counts)), (), 0)
+    bars = np.histogram(values, NUM_BINS, (low, high), weights=each)[0]
+    return ColumnFacts(name, figures, tuple(_amounts(bars)), (), 0)
 
 
 def num_distinct(target: Posterior) -> int | None:
@@ -69,14 +80,14 @@ def num_distinct(target: Posterior) -> int | None:
     return int(likelihood.merged[1])
 
 
-def spreads_of(coded: CodedTable) -> dict[str, float]:
+def spreads_of(coded: CodedTable, counts: np.ndarray | None = None) -> dict[str, float]:
     """Standard deviations of the predictors that are numbers, by term; 1 of zeros and ones, which
     are compared with each other.
     """
     found = {}
     for name, values in zip(coded.names, coded.numbers.T, strict=False):
         is_flag = bool(((values == 0.0) | (values == 1.0)).all())
-        spread = 1.0 if is_flag else float(np.std(values))
+        spread = 1.0 if is_flag else _deviation(values, counts)
         if np.isfinite(spread) and spread > 0.0:
             found[name] = spread
     return found
@@ -96,11 +107,27 @@ def references_of(terms: FormulaTerms) -> dict[str, str]:
     return found
 
 
-def _levels(name: str, column: Any) -> ColumnFacts:
+def _deviation(values: np.ndarray, counts: np.ndarray | None) -> float:
+    mean = np.average(values, weights=counts)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
+
+
+def _amounts(counts: Any) -> list[float]:
+    """Whole numbers where they are."""
+    return [int(count) if count == int(count) else float(count) for count in counts]
+
+
+def _levels(name: str, column: Any, counts: np.ndarray | None) -> ColumnFacts:
     """The most frequent values, counted by the table's own library."""
-    found = column.alias("level").value_counts(sort=True, name="how_many")
-    levels, counts = (found[part].to_list() for part in ("level", "how_many"))
-    each = list(zip(map(str, levels), map(int, counts), strict=True))
+    nw = required("narwhals", "tables")
+    if counts is None:
+        found = column.alias("level").value_counts(sort=True, name="how_many")
+    else:
+        often = nw.new_series("how_many", counts, backend=column.implementation)
+        frame = column.alias("level").to_frame().with_columns(often)
+        found = frame.group_by("level").agg(nw.col("how_many").sum())
+    levels, often = (found[part].to_list() for part in ("level", "how_many"))
+    each = list(zip(map(str, levels), _amounts(often), strict=True))
     is_few = len(each) <= MOST_LEVELS
     each.sort(key=lambda found: found[0] if is_few else -found[1])
     return ColumnFacts(name, (), (), tuple(each[:MOST_LEVELS]), len(each))

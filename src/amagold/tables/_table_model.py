@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from amagold.models._binomial import Binomial
 from amagold.models._gaussian_sums import GaussianSums
 from amagold.models._regression import Likelihood, Outcome
+from amagold.models._row_terms import RowTerms
 from amagold.models._weighted import Weighted
 from amagold.report._table_facts import TableFacts
 from amagold.tables._missing_values import without_missing
@@ -50,8 +52,9 @@ class TableModel:
     @property
     def columns(self) -> list[str]:
         """All that the model reads, the outcome first."""
-        of_rows = [self.arguments[name] for name in RowColumns._fields if name in self.arguments]
-        return list(dict.fromkeys([self.outcome, *self.terms.columns, *of_rows]))
+        return list(
+            dict.fromkeys([self.outcome, *self.terms.columns, *self._of_rows.named.values()])
+        )
 
     @property
     def predicting_columns(self) -> list[str]:
@@ -59,18 +62,25 @@ class TableModel:
         return list(dict.fromkeys([*self.terms.columns, *self._added.named.values()]))
 
     @property
+    def _of_rows(self) -> RowColumns:
+        """The columns of what rows count, and of what is added to their predictors."""
+        return RowColumns(*(self.arguments.get(name) for name in RowColumns._fields))
+
+    @property
     def _added(self) -> RowColumns:
-        return RowColumns(
-            offset=self.arguments.get("offset"), exposure=self.arguments.get("exposure")
-        )
+        return self._of_rows._replace(weights=None, trials=None)
 
     def offset(self, frame: Any) -> Any:
         """What is added to the predictor of each row; None where nothing is."""
         return self._added.terms(frame).offset
 
+    def row_terms(self, frame: Any) -> RowTerms:
+        """What each row of a frame counts, and what is added to its predictor."""
+        return self._of_rows.terms(frame)
+
     def rows(self, table: Any = None) -> Any:
         """The rows that were fitted, or others with their outcomes: a narwhals frame without
-        missing values.
+        missing values, and without rows of weight zero.
         """
         given = self.source if table is None else table
         if given is None:
@@ -78,8 +88,11 @@ class TableModel:
                 "table must be given, because the run was stored without its rows, which are "
                 "many; give the table that was fitted (--table TABLE)"
             )
+        if self._of_rows.of_arrays:
+            self._of_rows.check_given(read_table(given))
         frame = read_table(given, columns=self.columns)
-        return without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
+        kept = without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
+        return self._of_rows.counting(kept)
 
     def known_target(self, table: Any = None) -> Posterior:
         """What is sampled, from the rows where it is not there."""
@@ -93,12 +106,14 @@ class TableModel:
         return found
 
 
-def law_of(target: Posterior) -> Outcome:
+def law_of(target: Posterior, has_trials: bool) -> Outcome:
     """How the outcome of one row follows from its predictor, on the scales of the draws."""
     likelihood = target.log_likelihood
     assert isinstance(likelihood, (Likelihood, GaussianSums))
     outcome = likelihood.outcome
-    return outcome.outcome if isinstance(outcome, Weighted) else outcome
+    outcome = outcome.outcome if isinstance(outcome, Weighted) else outcome
+    # rows that were merged into trials are rows of one each to everybody else
+    return outcome if has_trials or not isinstance(outcome, Binomial) else outcome.of_one
 
 
 def needs_model(run: Any, what: str) -> TableModel:

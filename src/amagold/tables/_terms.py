@@ -42,13 +42,19 @@ class FormulaTerms:
 
 
 def terms_of(
-    formula: ParsedFormula, frame: Any, classes: np.ndarray | None = None
+    formula: ParsedFormula,
+    frame: Any,
+    classes: np.ndarray | None = None,
+    trials: np.ndarray | None = None,
 ) -> tuple[FormulaTerms, CodedTable]:
-    """What the right side means for this table; `classes` are outcomes of 0 and 1."""
+    """What the right side means for this table; `classes` are outcomes of 0 and 1, or successes
+    of trials.
+    """
     columns = FormulaColumns(frame)
     check_kinds(formula, columns)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
     del columns  # as large as what was made of them
     check_terms(spec, terms, coded)
-    return FormulaTerms(formula, terms, spec, doubts_about(coded, terms, classes)), coded
+    doubts = doubts_about(coded, terms, classes, trials)
+    return FormulaTerms(formula, terms, spec, doubts), coded
