@@ -12,9 +12,9 @@ posterior to second order is independent normals, and a sweep is
 
 where l_g is what the remainders of the group's rows add to log a (`_group_visit.py`), m is the mean
 to the next order and rho the gradient at the reference, both frozen. Skewed groups, whose tails are
-longer than the Gaussian's, walk at random half of the time. With h_g = max |L^-1 x~_i| over the
-rows of a group, x~_i = x_i - v c_g, a row's predictor differs from the reference by a_i = y_i . d +
-v eta_g, |y_i| <= h_g, and with k = K_3 scale_g exp(growth max|a|)
+longer than the Gaussian's, walk at random half of the time, and all of them now and then. With h_g
+= max |L^-1 x~_i| over the rows of a group, x~_i = x_i - v c_g, a row's predictor differs from the
+reference by a_i = y_i . d + v eta_g, |y_i| <= h_g, and with k = K_3 scale_g exp(growth max|a|)
 
     |D_i| <= (k / 6) |a*^3 - a^3| <= (k / 6) A (3/4 C^2 + 1/4 A^2),
     A >= |a* - a|, C >= |a* + a|.
@@ -40,8 +40,10 @@ from amagold.target._linear_bounds import LinearBounds
 
 Slopes = Float32[Array, " slopes"]
 
-STRIDES = (0.5, 6.0)  # between which those of walks are drawn, in standard deviations
-SHORT, SHORT_TURNS = 0.25, 0.25  # of the angle, and how often: out of tails
+SHORTEST, USUAL, LONG = 0.5, 2.0, 6.0  # strides of walks, in standard deviations
+# how often groups walk: fresh draws would leave a chain that is far out where it is
+SKEWED_WALKS, ALL_WALKS = 0.5, 0.125
+SHORT, SHORT_TURNS = 0.25, 0.25  # of the slopes' angle, and how often: out of tails too
 
 
 class SweepMemory(NamedTuple):
@@ -58,10 +60,12 @@ class SweepDraws(NamedTuple):
     groups: PerGroup
     tests: PerGroup  # logarithms of uniform numbers, one for each group
     log_uniform: Scalar
-    stride: Scalar  # of walks, in units of the groups' widths
-    is_walk: Array  # whether skewed groups walk
+    stride: Scalar  # of walks, between the shortest and the longest
+    skewed_walk: Array  # whether skewed groups walk
+    all_walk: Array  # whether all groups do
     is_short: Array  # whether the slopes turn by less
-    keys: RandomKey  # of the two visits
+    group_key: RandomKey  # of the visits of rows
+    slope_key: RandomKey
 
 
 @trees.record(static=("bounds", "block_size"))
@@ -97,17 +101,18 @@ class GroupSweep(Acceptance):
 
     def draw(self, key: RandomKey) -> SweepDraws:
         slopes, groups, tests, uniform, stride, coins, visits = jax.random.split(key, 7)
-        is_walk, is_short = jax.random.uniform(coins, (2,)) < jnp.array([0.5, SHORT_TURNS])
+        chances = jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
+        skewed_walk, all_walk, is_short = jax.random.uniform(coins, (3,)) < chances
         return SweepDraws(
             jax.random.normal(slopes, self.slope_mean.shape),
             jax.random.normal(groups, self.group_means.shape),
             -jax.random.exponential(tests, self.group_means.shape),
             -jax.random.exponential(uniform),
-            # evenly in its logarithm: tails may be several times as wide
-            STRIDES[0] * (STRIDES[1] / STRIDES[0]) ** jax.random.uniform(stride),
-            is_walk,
+            jax.random.uniform(stride),
+            skewed_walk,
+            all_walk,
             is_short,
-            jax.random.split(visits),
+            *jax.random.split(visits),
         )
 
     def remember(self, target: Target, position: Position) -> SweepMemory:
@@ -155,15 +160,16 @@ class GroupSweep(Acceptance):
         self, target: Target, draws: SweepDraws, memory: SweepMemory
     ) -> tuple[SweepMemory, Visit, Array]:
         """Every group by itself, given the slopes."""
-        walks = draws.is_walk & self.is_skewed
+        walks = draws.all_walk | (draws.skewed_walk & self.is_skewed)
         step = self.group_widths * draws.groups
         afresh = self.group_means + step
-        walked = memory.groups + draws.stride * step
+        # evenly in its logarithm: tails may be several times as wide as the Gaussian
+        longest = jnp.where(self.is_skewed, LONG, USUAL)
+        walked = memory.groups + SHORTEST * (longest / SHORTEST) ** draws.stride * step
         there = memory._replace(groups=jnp.where(walks, walked, afresh))
         # E(eta) - E(eta*) = P ((eta - mean)^2 - (eta* - mean)^2) / 2; a fresh draw has it already
-        fall = (memory.groups - there.groups) * (
-            memory.groups + there.groups - 2.0 * self.group_means
-        )
+        middle = 0.5 * (memory.groups + there.groups) - self.group_means
+        fall = (memory.groups - there.groups) * middle
         width = jnp.where(self.group_widths > 0, self.group_widths, 1.0)
         known = jnp.where(walks, fall / width**2, 0.0)
         apart = self.value * jnp.abs(there.groups - memory.groups)
@@ -172,7 +178,7 @@ class GroupSweep(Acceptance):
         bounds = self.row_bounds(apart, together)
         # of the group alone, so that groups stay independent
         kappa = jnp.maximum(1.0, self.group_spread * self.rows.counts * bounds)
-        found = self._visit(target, memory, there, bounds, kappa, draws.keys[0])
+        found = self._visit(target, memory, there, bounds, kappa, draws.group_key)
         is_accepted = draws.tests < known + found.log_ratios
         moved = jnp.where(is_accepted, there.groups, memory.groups)
         return memory._replace(groups=moved), found, is_accepted
@@ -191,7 +197,7 @@ class GroupSweep(Acceptance):
         bounds = self.row_bounds(apart, together)
         rate = jnp.sum(self.rows.counts * bounds)
         kappa = jnp.broadcast_to(jnp.maximum(1.0, self.slope_spread * rate), bounds.shape)
-        found = self._visit(target, memory, there, bounds, kappa, draws.keys[1])
+        found = self._visit(target, memory, there, bounds, kappa, draws.slope_key)
         known = jnp.dot(self.slope_gradient + self.slope_mean, memory.slopes - slopes)
         log_ratio = known + jnp.sum(found.log_ratios)
         is_accepted = jnp.isfinite(log_ratio) & (draws.log_uniform < log_ratio)
