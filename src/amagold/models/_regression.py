@@ -15,7 +15,7 @@ from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.models._scale import UserScale
 from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
-from amagold.target._linear_bounds import SparsePair, SparsePredictor, SplitRow
+from amagold.target._linear_bounds import SparsePredictor, SplitRow
 
 
 class Outcome(Protocol):
@@ -107,41 +107,56 @@ class CodedPredictor(Predictor, SparsePredictor):
 
 
 @dataclass(frozen=True)
-class ScaledPredictor:
-    """(x . theta, log scale), of a position that is a dict of both."""
+class SharedPredictor:
+    """(x . theta, numbers that all rows share), of a position that is a dict of both: the logarithm
+    of a scale, or the gaps between cutpoints.
+    """
 
     coefficients: Predictor
-    scale: str  # what the position calls the logarithm of the scale
+    shared: str  # what the position calls them; it comes after the coefficients
+    num_shared: int = 1
 
     def __call__(self, position: dict[str, jax.Array], example: Any) -> jax.Array:
         z = self.coefficients(position["coefficients"], example)
-        return jnp.stack([z, jnp.asarray(position[self.scale], z.dtype)])
+        return jnp.concatenate([z[None], jnp.ravel(jnp.asarray(position[self.shared], z.dtype))])
 
 
 @dataclass(frozen=True)
-class ScaledCodedPredictor(ScaledPredictor, SparsePair):
+class SharedCodedPredictor(SharedPredictor, SparsePredictor):
     """The same of numbers and codes."""
 
-    def pair_gram(self, rows: Any, weights: jax.Array) -> jax.Array:
+    coefficients: CodedPredictor
+
+    def split(self, example: Any) -> SplitRow:
+        return self.coefficients.split(example)
+
+    def num_levels(self, example: Any) -> tuple[int, ...]:
+        return self.coefficients.num_levels(example)
+
+    def is_plain(self, example: Any) -> tuple[bool, ...]:
+        return self.coefficients.is_plain(example)
+
+    def gram(self, rows: Any, weights: jax.Array) -> jax.Array:
         x = rows.predictors
-        square = x.gram(weights[:, 0, 0])
+        square = self.coefficients.gram(rows, weights[:, 0, 0])
 
         def total(theta: jax.Array) -> jax.Array:
-            return jnp.dot(weights[:, 0, 1], jax.vmap(lambda row: row.dot(theta))(x))
+            return weights[:, 0, 1:].T @ jax.vmap(lambda row: row.dot(theta))(x)
 
         # sum_i W_i01 x_i
-        across = jax.grad(total)(jnp.zeros(x.width, square.dtype))[:, None]
-        return jnp.block([[square, across], [across.T, weights[:, 1, 1].sum()[None, None]]])
+        across = jax.jacrev(total)(jnp.zeros(x.width, square.dtype))
+        return jnp.block([[square, across.T], [across, weights[:, 1:, 1:].sum(axis=0)]])
 
-    def pair_times(self, example: Any, matrix: jax.Array) -> jax.Array:
-        return jnp.stack([example.predictors.dot(matrix[:-1]), matrix[-1]])
+    def times(self, example: Any, matrix: jax.Array) -> jax.Array:
+        of_x = self.coefficients.times(example, matrix[: -self.num_shared])
+        return jnp.concatenate([of_x[None], matrix[-self.num_shared :]])
 
 
 @trees.record(static=("predictor", "outcome"))
 class Likelihood:
     """log p(y | x, theta) = outcome(z, y)."""
 
-    predictor: Predictor | ScaledPredictor
+    predictor: Predictor | SharedPredictor
     outcome: Outcome
     merged: jax.Array | None = None  # from how many rows to how many, where equal ones are one
 
@@ -160,6 +175,13 @@ class Likelihood:
             return ()
         before, after = np.asarray(self.merged).tolist()
         return (f"{before:,} rows are merged into {after:,}, which differ and count as often.",)
+
+
+def with_shared(coefficients: Predictor, shared: str, num_shared: int = 1) -> SharedPredictor:
+    """The predictor of the coefficients and of what all rows share."""
+    if isinstance(coefficients, CodedPredictor):
+        return SharedCodedPredictor(coefficients, shared, num_shared)
+    return SharedPredictor(coefficients, shared, num_shared)
 
 
 def example_of(data: Any) -> Any:
@@ -188,8 +210,7 @@ def regression(
     width = num_predictors(data)
     init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     if isinstance(prior, NoisePrior):
-        both = ScaledCodedPredictor if is_coded else ScaledPredictor
-        predictor = both(predictor, prior.name)
+        predictor = with_shared(predictor, prior.name)
         init = {"coefficients": init, prior.name: np.float32(0.0)}
     if example_of(data).weight is not None:
         outcome = Weighted(outcome)
