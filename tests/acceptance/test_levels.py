@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from false_alarms import PLANTED, threshold
 from quadrature import exact, moved
+from scipy import special
 
 import amagold
 from amagold import acceptance, models
+from amagold.acceptance._level_moves import level_moves
 from amagold.acceptance._level_rows import cell_rows
 from amagold.acceptance._level_test import NUM_WORDS, LevelTest
 from amagold.acceptance._remainders import differences_and_rounding
@@ -68,15 +70,62 @@ def multiplied_density(a, b):
     return total
 
 
+def with_shape():
+    """Counts with a level of three rows, no intercept, and an unknown shape that all rows share."""
+    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
+    return models.negative_binomial(table, COUNTS, prior_scale=1.0, intercept=False)
+
+
+def with_shape_density(b, k):
+    total = -0.5 * (b**2 + (k / 2.0) ** 2)
+    shape = np.exp(k)
+    for level, count in zip(LEVELS, COUNTS, strict=True):
+        mean = np.exp(b if level == 0 else 0.0)
+        total = total + special.gammaln(count + shape) - special.gammaln(shape)
+        total = total + count * np.log(mean) + shape * k - (count + shape) * np.log(shape + mean)
+    return total
+
+
+GRADES = (np.arange(NUM_ROWS) * 7 % 6 // 2 + (LEVELS == 0)).clip(0, 2)
+
+
+def ordered():
+    """Three ordered classes, with a level of three rows and a gap that all rows share."""
+    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
+    return models.ordinal(table, GRADES, prior_scale=1.0)
+
+
+def ordered_density(a, b, t):
+    gap = np.log1p(np.exp(0.5 * t))
+    shares = [(np.sum(GRADES <= grade) / NUM_ROWS) for grade in (0, 1)]
+    center = np.log(special.logit(shares[1]) - special.logit(shares[0]))
+    # log gap ~ N(center, 1), as a density of t
+    total = -0.5 * (a**2 + b**2 + (np.log(gap) - center) ** 2)
+    total = total - np.log(gap) + np.log(special.expit(0.5 * t))
+    for level in (-1, 0):
+        z = a + (b if level == 0 else 0.0)
+        ends = [0.0, special.expit(-z), special.expit(gap - z), 1.0]
+        for grade in range(3):
+            count = np.sum((GRADES == grade) & (level == LEVELS))
+            total = total + count * np.log(ends[grade + 1] - ends[grade])
+    return total
+
+
 CASES = {
     "one factor": (one_factor, one_factor_density, (-3.0, 2.5), (-3.0, 4.5)),
     "multiplied": (multiplied, multiplied_density, (-3.0, 2.5), (-3.0, 4.5)),
+    "shape": (with_shape, with_shape_density, (-3.0, 5.0), (-7.0, 11.0)),
+    "ordered": (ordered, ordered_density, (-3.5, 3.5), (-4.5, 5.5), (-5.0, 9.0)),
 }
+# not quite the modes
+REFERENCES = {"shape": (1.4, 1.2), "ordered": (0.4, 0.6, 1.4)}
 
 
-def sampler_of(target, *, has_rare=True, num_steps=1):
+def sampler_of(case, *, has_rare=True, num_steps=1):
     """Turns about a place that is not quite the mode, with a test about it."""
-    reference = reference_at(target, jnp.array([0.2, 0.6], jnp.float32), 2)
+    target = CASES[case][0]()
+    place = jnp.array(REFERENCES.get(case, (0.2, 0.6)), jnp.float32)
+    reference = reference_at(target, trees.unflatten_like(place, target.init), 2)
     test = acceptance.tuna(most=400.0).bind(target, reference)
     assert isinstance(test, LevelTest)
     assert test.rare is not None
@@ -98,7 +147,7 @@ def moved_by(case, sampler, num_draws=NUM_DRAWS):
 @pytest.mark.parametrize("has_rare", [True, False])
 @pytest.mark.parametrize("case", CASES)
 def test_exact_draws_stay_exact(case, has_rare):
-    found = moved_by(case, sampler_of(CASES[case][0](), has_rare=has_rare, num_steps=2))
+    found = moved_by(case, sampler_of(case, has_rare=has_rare, num_steps=2))
     assert 0.3 < float(found.info.acceptance_rate.mean()) < 0.999
     assert int(found.info.broken_bound.max()) == -1
     assert float(found.info.num_energy_examples.mean()) > 1.0, "rows are looked at"
@@ -106,7 +155,7 @@ def test_exact_draws_stay_exact(case, has_rare):
 
 
 def test_exact_draws_stay_exact_by_levels():
-    found = moved_by("one factor", sampler_of(one_factor()), 5_000)
+    found = moved_by("one factor", sampler_of("one factor"), 5_000)
     assert int(found.info.broken_bound.max()) == -1
     assert found.worst < 1.0
 
@@ -146,22 +195,38 @@ class RareForgotten(LevelTest):
         return LevelTest.remember(dataclasses.replace(self, rare=None), target, position)
 
 
+@trees.record()
+class SharedForgotten(LevelTest):
+    """What all rows share counts as not having moved."""
+
+    def remember(self, target, position):
+        found = super().remember(target, position)
+        away = self.reference.away(position).at[-self.bounds.predictor.num_shared :].set(0.0)
+        return found._replace(moves=level_moves(self.centring, self.levels, away))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("broken", "has_rare"),
+    ("case", "broken", "has_rare"),
     [
-        (FewerArrivals, False),
-        (ShorterMoves, False),
-        (RareTwice, True),
-        (RareForgotten, True),
+        ("one factor", FewerArrivals, False),
+        ("one factor", ShorterMoves, False),
+        ("one factor", RareTwice, True),
+        ("one factor", RareForgotten, True),
+        ("shape", FewerArrivals, False),
+        ("shape", SharedForgotten, False),
+        ("shape", RareForgotten, True),
+        ("ordered", FewerArrivals, False),
+        ("ordered", SharedForgotten, False),
+        ("ordered", RareForgotten, True),
     ],
 )
-def test_planted_bugs_are_seen(broken, has_rare):
-    sampler = sampler_of(one_factor(), has_rare=has_rare)
+def test_planted_bugs_are_seen(case, broken, has_rare):
+    sampler = sampler_of(case, has_rare=has_rare)
     fields = dataclasses.fields(LevelTest)
     values = {field.name: getattr(sampler.acceptance, field.name) for field in fields}
     sampler = dataclasses.replace(sampler, acceptance=broken(**values))
-    assert moved_by("one factor", sampler, 4 * NUM_DRAWS).worst > PLANTED
+    assert moved_by(case, sampler, 4 * NUM_DRAWS).worst > PLANTED
 
 
 def large(family=models.logistic):

@@ -11,8 +11,7 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows
-from amagold.models._priors import CoefficientPrior, NoisePrior
-from amagold.models._scale import UserScale
+from amagold.models._priors import NoisePrior
 from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
 from amagold.target._linear_bounds import SparsePredictor, SplitRow
@@ -198,20 +197,25 @@ def num_predictors(data: Any) -> int:
 def regression(
     outcome: Outcome,
     data: Any,
-    prior: CoefficientPrior | NoisePrior,
-    transform: UserScale | None,
+    prior: Callable[[Any], jax.Array],
+    transform: Callable[[Any], Any] | None,
     num_classes: int | None = None,
+    *,
+    shared: dict[str, np.ndarray] | None = None,
 ) -> Posterior:
     """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
-    class; with the prior of a scale, of a dict of both.
+    class; with the prior of a scale, or numbers by a name that all rows share, of a dict of both.
     """
     is_coded = isinstance(example_of(data).predictors, CodedRows) and num_classes is None
     predictor = CodedPredictor() if is_coded else Predictor(is_contrast=num_classes is not None)
     width = num_predictors(data)
     init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     if isinstance(prior, NoisePrior):
-        predictor = with_shared(predictor, prior.name)
-        init = {"coefficients": init, prior.name: np.float32(0.0)}
+        shared = {prior.name: np.zeros((), np.float32)}
+    if shared is not None:
+        ((name, numbers),) = shared.items()
+        predictor = with_shared(predictor, name, numbers.size)
+        init = {"coefficients": init, **shared}
     if example_of(data).weight is not None:
         outcome = Weighted(outcome)
     bounds = outcome.bounds(predictor)
