@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from coded_tables import coded
 from false_alarms import PLANTED, threshold
 from quadrature import exact, moved
 from scipy import special
@@ -24,7 +25,6 @@ from amagold.mode._derivatives import whole_hessian
 from amagold.mode._mean_slope import mean_slope
 from amagold.mode._mode_search import find_mode
 from amagold.mode._reference import reference_at
-from amagold.models._coded_rows import CodedTable
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
@@ -32,13 +32,6 @@ NUM_ROWS, NUM_DRAWS = 24, 30_000
 LEVELS = np.where(np.arange(NUM_ROWS) % 8 == 3, 0, -1).astype(np.int32)  # three rows of one
 COUNTS = (np.arange(NUM_ROWS) * 7 % 5 // 2).astype(np.float64) + 3.0 * (LEVELS == 0)
 TIMES = np.linspace(0.5, 1.5, NUM_ROWS)
-
-
-def coded(numbers, codes, sizes, multipliers=None, multiplied_by=None):
-    none = np.zeros((len(codes), 0), np.float32)
-    names = tuple(map(str, range(numbers.shape[1] + sum(sizes))))
-    given = none if multipliers is None else multipliers.astype(np.float32)
-    return CodedTable(numbers, codes, given, names, sizes, multiplied_by or (None,) * len(sizes))
 
 
 def one_factor():
@@ -97,7 +90,7 @@ def ordered():
 
 def ordered_density(a, b, t):
     gap = np.log1p(np.exp(0.5 * t))
-    shares = [(np.sum(GRADES <= grade) / NUM_ROWS) for grade in (0, 1)]
+    shares = [(np.sum(grade >= GRADES) / NUM_ROWS) for grade in (0, 1)]
     center = np.log(special.logit(shares[1]) - special.logit(shares[0]))
     # log gap ~ N(center, 1), as a density of t
     total = -0.5 * (a**2 + b**2 + (np.log(gap) - center) ** 2)
@@ -106,7 +99,7 @@ def ordered_density(a, b, t):
         z = a + (b if level == 0 else 0.0)
         ends = [0.0, special.expit(-z), special.expit(gap - z), 1.0]
         for grade in range(3):
-            count = np.sum((GRADES == grade) & (level == LEVELS))
+            count = np.sum((grade == GRADES) & (level == LEVELS))
             total = total + count * np.log(ends[grade + 1] - ends[grade])
     return total
 
@@ -129,8 +122,8 @@ def sampler_of(case, *, has_rare=True, num_steps=1):
     test = acceptance.tuna(most=400.0).bind(target, reference)
     assert isinstance(test, LevelTest)
     assert test.rare is not None
-    if not has_rare:
-        test = dataclasses.replace(test, rare=None)
+    # few at a time: all chains have theirs in memory together
+    test = dataclasses.replace(test, block_size=16, rare=test.rare if has_rare else None)
     tilt, mean = mean_slope(target, reference, test.rare)
     mass = as_mass(whole_hessian(target, reference.position, reference.hessian))
     gradient = Expansion(reference=reference, tilt=tilt, rare=test.rare)
@@ -242,21 +235,27 @@ def large(family=models.logistic):
         generator.normal(size=(size, 1)),
         (None, None, 0),
     )
-    return family(table, generator.integers(0, 2, size))
+    return family(table, generator.integers(0, 3 if family is models.ordinal else 2, size))
 
 
-@pytest.mark.parametrize("family", [models.logistic, models.poisson])
+@pytest.mark.parametrize(
+    "family", [models.logistic, models.poisson, models.negative_binomial, models.ordinal]
+)
 def test_rows_come_as_often_as_their_bounds_which_hold(family):
     target = large(family)
-    reference = reference_at(target, np.zeros(target.init.shape, np.float32), 2)
+    middle = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), target.init)
+    reference = reference_at(target, middle, 2)
     test = acceptance.tuna().bind(target, reference)
     generator = np.random.default_rng(0)
-    size, count = target.init.size, 50_000
+    size, count = trees.size(target.init), 50_000
     factor = np.linalg.inv(
         np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
     )
     here, there = (
-        jnp.asarray(factor.T @ generator.normal(size=size), jnp.float32) for _ in range(2)
+        trees.unflatten_like(
+            jnp.asarray(factor.T @ generator.normal(size=size), jnp.float32), target.init
+        )
+        for _ in range(2)
     )
     rates = test.rates(test.remember(target, here), test.remember(target, there))
     own = cell_rows(test.bounds, reference.position, target.data)
@@ -294,22 +293,3 @@ def test_the_mean_of_a_skewed_posterior_is_nearer_than_its_mode():
     truth = exact(density, *ranges).mean
     of_mode, of_mean = (np.abs(np.asarray(found) - truth) for found in (mode, mean))
     assert (of_mean < 0.4 * of_mode).all()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
-@pytest.mark.parametrize(("num_levels", "gradient"), [(60, "control variate"), (150, "expansion")])
-def test_a_run_by_levels_goes_on_to_the_bit(tmp_path, num_levels, gradient):
-    generator = np.random.default_rng(6)
-    size = 200_000
-    codes = (generator.zipf(1.4, (size, 2)) % num_levels).astype(np.int32) - 1
-    table = coded(generator.normal(size=(size, 1)), codes, (num_levels - 1, num_levels - 1))
-    target = models.logistic(table, generator.integers(0, 2, size))
-    settings = {"num_samples": 200, "num_warmup": 50, "num_chains": 2, "progress": False}
-    whole = amagold.sample(target, **settings)
-    assert whole.plan.gradient == gradient
-    assert isinstance(whole.sampler.acceptance, LevelTest)
-    path = tmp_path / "run.zarr"
-    amagold.sample(target, **settings, store=path, max_time=1e-6)
-    resumed = amagold.resume(path, target, progress=False)
-    np.testing.assert_array_equal(resumed.posterior["theta"], whole.posterior["theta"])

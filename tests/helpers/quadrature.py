@@ -1,5 +1,5 @@
-"""Posteriors of one to three parameters whose draws and averages are exact, by quadrature in float64
-that shares nothing with the library.
+"""Posteriors of up to three parameters whose draws and averages are exact, by quadrature in
+float64 that shares nothing with the library.
 """
 
 from functools import partial

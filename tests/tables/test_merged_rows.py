@@ -30,6 +30,7 @@ OUTCOMES = {
     "negative_binomial": "visits",
     "gamma": "cost",
     "robust": "cost",
+    "ordinal": "grade",
 }
 RIGHT = "C(month) + dose + dose:C(month)"
 
@@ -46,6 +47,7 @@ def table():
             "cost": 1.0 + generator.poisson(month),
             "times": generator.integers(0, 3, NUM_ROWS),
             "log_time": np.log(1.0 + generator.integers(0, 2, NUM_ROWS)),
+            "grade": generator.integers(0, 3, NUM_ROWS) + month // 3,
         }
     )
 
@@ -192,8 +194,8 @@ def test_the_command_line_takes_columns(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["negative_binomial", "gamma", "robust"])
-def test_codes_of_two_numbers_have_the_derivatives_of_all(family):
+@pytest.mark.parametrize("family", ["negative_binomial", "gamma", "robust", "ordinal"])
+def test_codes_beside_shared_numbers_have_the_derivatives_of_all(family):
     """Second derivatives that add up levels, and lengths of rows, are those of differentiation."""
     target = model(family, weights="times", offset="log_time")
     assert isinstance(target.bounds.predictor, SparsePredictor)

@@ -10,8 +10,8 @@ that add up to one and f(t) = K_3 t^3 exp(growth t) / 6, which is convex and ris
     |R_i(theta)| <= scale_i f(sum_b u_b) <= scale_i sum_b p_b f(u_b / p_b),
 
 a sum of functions of one level each; for a vector z the first step is Taylor's along the straight
-line from z_ref, with |z_i - z_ref| its length. So the sums over all rows of a level are known from their
-number alone, and rows come from cell g, a level, at the rate n_g p_b (f(u_g / p_b) + f(u*_g /
+line from z_ref, whose length is |z_i - z_ref|. So the sums over all rows of a level are known from
+their number alone, and rows come from cell g, a level, at the rate n_g p_b (f(u_g / p_b) + f(u*_g /
 p_b)): a few hundred at 3 million rows and 500 levels. p_b in proportion to (sum_g n_g u_g^3)^(1/3)
 makes the total the smallest there is (Minkowski's inequality). The rest is as in `_tuna.py`: phi_i
 = kappa b_i + min(0, D_i), where b_i is the row's own sum.

@@ -4,9 +4,10 @@ With U = |theta - ref|^2_H / 2 + V, the mean slope of V over the Gaussian is, fo
 
     t = E[grad V] = 1/2 sum_i U_i'''(z_i) (x_i . H^-1 x_i) x_i,
 
-where z is one number; for a vector z = A theta, 1/2 sum_i A_i^T grad tr(U_i'' A_i H^-1 A_i^T). And the Gaussian nearest to the posterior is about ref - H^-1 (g + t), not about the mode. For a
-skewed posterior of many parameters that is a good part of what a proposal about the mode misses:
-the linear part of a cubic is three fifths of its variance.
+where z is one number; of a vector z = A theta it is 1/2 sum_i A_i^T grad tr(U_i'' A_i H^-1 A_i^T).
+The Gaussian nearest to the posterior is about ref - H^-1 (g + t), not about the mode. For a skewed
+posterior of many parameters that is a good part of what a proposal about the mode misses: the
+linear part of a cubic is three fifths of its variance.
 """
 
 import jax

@@ -172,8 +172,9 @@ class OrdinalScale:
     def __call__(self, position: dict[str, Any]) -> dict[str, Any]:
         given = position["coefficients"]
         flat = given if self.scale is None else self.scale(given)
-        here = jnp if isinstance(flat, Tracer) else np
-        gaps = here.logaddexp(0.0, position[GAPS] / UNIT)
+        t = position[GAPS]
+        here = jnp if isinstance(flat, Tracer) or isinstance(t, Tracer) else np
+        gaps = here.logaddexp(0.0, t / UNIT)
         none = here.zeros_like(gaps[..., :1])
         up = here.concatenate([none, here.cumsum(gaps, axis=-1)], axis=-1)
         return {"coefficients": flat[..., 1:], "cutpoints": up - flat[..., :1]}

@@ -69,8 +69,8 @@ def fit(
         has the prior of a column with as many ones as zeros.
       priors: by the name of a term, its own in place of the usual one, on the scale of its
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
-        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero, that of
-        "threshold" each cutpoint's, where they rise.
+        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero,
+        that of "threshold" each cutpoint's, where they rise.
       weights: how often each row counts, as a column's name or an array; rows of weight zero are
         left out.
       offset: what is added to the predictor of each row, likewise.

@@ -23,7 +23,6 @@ from amagold.priors._prior_text import parsed_prior
 from amagold.tables._term_scale import TermScale
 from amagold.target import Posterior
 
-
 # what terms of a scale of their own are: its positive half, or numbers that rise
 POSITIVE, RISING = "positive", "rising"
 
