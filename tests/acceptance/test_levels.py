@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from coded_tables import coded
 from false_alarms import PLANTED, threshold
+from leveled_posteriors import CASES, COUNTED, one_factor, one_factor_density
 from quadrature import exact, moved
-from scipy import special
 
 import amagold
 from amagold import acceptance, models
@@ -28,98 +28,15 @@ from amagold.mode._reference import reference_at
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
-NUM_ROWS, NUM_DRAWS = 24, 30_000
-LEVELS = np.where(np.arange(NUM_ROWS) % 8 == 3, 0, -1).astype(np.int32)  # three rows of one
-COUNTS = (np.arange(NUM_ROWS) * 7 % 5 // 2).astype(np.float64) + 3.0 * (LEVELS == 0)
-TIMES = np.linspace(0.5, 1.5, NUM_ROWS)
-
-
-def one_factor():
-    """Counts with an intercept and a level of three rows."""
-    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
-    return models.poisson(table, COUNTS, prior_scale=1.0)
-
-
-def one_factor_density(a, b):
-    total = -0.5 * (a**2 + b**2)
-    for level, count in zip(LEVELS, COUNTS, strict=True):
-        z = a + (b if level == 0 else 0.0)
-        total = total + count * z - np.exp(z)
-    return total
-
-
-def multiplied():
-    """Two levels, each times a number, and no intercept."""
-    codes = np.where(LEVELS == 0, 1, 0).astype(np.int32)[:, None]
-    table = coded(np.zeros((NUM_ROWS, 0)), codes, (2,), TIMES[:, None], (0,))
-    return models.poisson(table, COUNTS, prior_scale=1.0, intercept=False)
-
-
-def multiplied_density(a, b):
-    total = -0.5 * (a**2 + b**2)
-    for level, count, times in zip(LEVELS, COUNTS, TIMES.astype(np.float32), strict=True):
-        z = times * (b if level == 0 else a)
-        total = total + count * z - np.exp(z)
-    return total
-
-
-def with_shape():
-    """Counts with a level of three rows, no intercept, and an unknown shape that all rows share."""
-    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
-    return models.negative_binomial(table, COUNTS, prior_scale=1.0, intercept=False)
-
-
-def with_shape_density(b, k):
-    total = -0.5 * (b**2 + (k / 2.0) ** 2)
-    shape = np.exp(k)
-    for level, count in zip(LEVELS, COUNTS, strict=True):
-        mean = np.exp(b if level == 0 else 0.0)
-        total = total + special.gammaln(count + shape) - special.gammaln(shape)
-        total = total + count * np.log(mean) + shape * k - (count + shape) * np.log(shape + mean)
-    return total
-
-
-GRADES = (np.arange(NUM_ROWS) * 7 % 6 // 2 + (LEVELS == 0)).clip(0, 2)
-
-
-def ordered():
-    """Three ordered classes, with a level of three rows and a gap that all rows share."""
-    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
-    return models.ordinal(table, GRADES, prior_scale=1.0)
-
-
-def ordered_density(a, b, t):
-    gap = np.log1p(np.exp(0.5 * t))
-    shares = [(np.sum(grade >= GRADES) / NUM_ROWS) for grade in (0, 1)]
-    center = np.log(special.logit(shares[1]) - special.logit(shares[0]))
-    # log gap ~ N(center, 1), as a density of t
-    total = -0.5 * (a**2 + b**2 + (np.log(gap) - center) ** 2)
-    total = total - np.log(gap) + np.log(special.expit(0.5 * t))
-    for level in (-1, 0):
-        z = a + (b if level == 0 else 0.0)
-        ends = [0.0, special.expit(-z), special.expit(gap - z), 1.0]
-        for grade in range(3):
-            count = np.sum((grade == GRADES) & (level == LEVELS))
-            total = total + count * np.log(ends[grade + 1] - ends[grade])
-    return total
-
-
-CASES = {
-    "one factor": (one_factor, one_factor_density, (-3.0, 2.5), (-3.0, 4.5)),
-    "multiplied": (multiplied, multiplied_density, (-3.0, 2.5), (-3.0, 4.5)),
-    "shape": (with_shape, with_shape_density, (-3.0, 5.0), (-7.0, 11.0)),
-    "ordered": (ordered, ordered_density, (-3.5, 3.5), (-4.5, 5.5), (-5.0, 9.0)),
-}
-# not quite the modes
-REFERENCES = {"shape": (1.4, 1.2), "ordered": (0.4, 0.6, 1.4)}
+NUM_DRAWS = 30_000
 
 
 def sampler_of(case, *, has_rare=True, num_steps=1):
     """Turns about a place that is not quite the mode, with a test about it."""
-    target = CASES[case][0]()
-    place = jnp.array(REFERENCES.get(case, (0.2, 0.6)), jnp.float32)
+    target = CASES[case].model()
+    place = jnp.array(CASES[case].reference, jnp.float32)
     reference = reference_at(target, trees.unflatten_like(place, target.init), 2)
-    test = acceptance.tuna(most=400.0).bind(target, reference)
+    test = acceptance.tuna(most=CASES[case].most).bind(target, reference)
     assert isinstance(test, LevelTest)
     assert test.rare is not None
     # few at a time: all chains have theirs in memory together
@@ -132,8 +49,7 @@ def sampler_of(case, *, has_rare=True, num_steps=1):
 
 
 def moved_by(case, sampler, num_draws=NUM_DRAWS):
-    _, density, *ranges = CASES[case]
-    return moved(exact(density, *ranges), sampler, num_draws)
+    return moved(exact(CASES[case].density, *CASES[case].ranges), sampler, num_draws)
 
 
 @pytest.mark.slow
@@ -286,10 +202,9 @@ def test_rows_come_as_often_as_their_bounds_which_hold(family):
 
 
 def test_the_mean_of_a_skewed_posterior_is_nearer_than_its_mode():
-    _, density, *ranges = CASES["one factor"]
     target = one_factor()
     mode = find_mode(target, target.init).position
     _, mean = mean_slope(target, reference_at(target, mode, 2), None)
-    truth = exact(density, *ranges).mean
+    truth = exact(one_factor_density, *COUNTED).mean
     of_mode, of_mean = (np.abs(np.asarray(found) - truth) for found in (mode, mean))
     assert (of_mean < 0.4 * of_mode).all()
