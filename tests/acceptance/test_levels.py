@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from coded_tables import coded
 from false_alarms import PLANTED, threshold
+from leveled_posteriors import CASES, COUNTED, one_factor, one_factor_density
 from quadrature import exact, moved
 
 import amagold
 from amagold import acceptance, models
+from amagold.acceptance._level_moves import level_moves
 from amagold.acceptance._level_rows import cell_rows
 from amagold.acceptance._level_test import NUM_WORDS, LevelTest
 from amagold.acceptance._remainders import differences_and_rounding
@@ -22,66 +25,22 @@ from amagold.mode._derivatives import whole_hessian
 from amagold.mode._mean_slope import mean_slope
 from amagold.mode._mode_search import find_mode
 from amagold.mode._reference import reference_at
-from amagold.models._coded_rows import CodedTable
 from amagold.trajectory import Rotation
 from amagold.trajectory._mass_matrix import as_mass
 
-NUM_ROWS, NUM_DRAWS = 24, 30_000
-LEVELS = np.where(np.arange(NUM_ROWS) % 8 == 3, 0, -1).astype(np.int32)  # three rows of one
-COUNTS = (np.arange(NUM_ROWS) * 7 % 5 // 2).astype(np.float64) + 3.0 * (LEVELS == 0)
-TIMES = np.linspace(0.5, 1.5, NUM_ROWS)
+NUM_DRAWS = 30_000
 
 
-def coded(numbers, codes, sizes, multipliers=None, multiplied_by=None):
-    none = np.zeros((len(codes), 0), np.float32)
-    names = tuple(map(str, range(numbers.shape[1] + sum(sizes))))
-    given = none if multipliers is None else multipliers.astype(np.float32)
-    return CodedTable(numbers, codes, given, names, sizes, multiplied_by or (None,) * len(sizes))
-
-
-def one_factor():
-    """Counts with an intercept and a level of three rows."""
-    table = coded(np.zeros((NUM_ROWS, 0)), LEVELS[:, None], (1,))
-    return models.poisson(table, COUNTS, prior_scale=1.0)
-
-
-def one_factor_density(a, b):
-    total = -0.5 * (a**2 + b**2)
-    for level, count in zip(LEVELS, COUNTS, strict=True):
-        z = a + (b if level == 0 else 0.0)
-        total = total + count * z - np.exp(z)
-    return total
-
-
-def multiplied():
-    """Two levels, each times a number, and no intercept."""
-    codes = np.where(LEVELS == 0, 1, 0).astype(np.int32)[:, None]
-    table = coded(np.zeros((NUM_ROWS, 0)), codes, (2,), TIMES[:, None], (0,))
-    return models.poisson(table, COUNTS, prior_scale=1.0, intercept=False)
-
-
-def multiplied_density(a, b):
-    total = -0.5 * (a**2 + b**2)
-    for level, count, times in zip(LEVELS, COUNTS, TIMES.astype(np.float32), strict=True):
-        z = times * (b if level == 0 else a)
-        total = total + count * z - np.exp(z)
-    return total
-
-
-CASES = {
-    "one factor": (one_factor, one_factor_density, (-3.0, 2.5), (-3.0, 4.5)),
-    "multiplied": (multiplied, multiplied_density, (-3.0, 2.5), (-3.0, 4.5)),
-}
-
-
-def sampler_of(target, *, has_rare=True, num_steps=1):
+def sampler_of(case, *, has_rare=True, num_steps=1):
     """Turns about a place that is not quite the mode, with a test about it."""
-    reference = reference_at(target, jnp.array([0.2, 0.6], jnp.float32), 2)
-    test = acceptance.tuna(most=400.0).bind(target, reference)
+    target = CASES[case].model()
+    place = jnp.array(CASES[case].reference, jnp.float32)
+    reference = reference_at(target, trees.unflatten_like(place, target.init), 2)
+    test = acceptance.tuna(most=CASES[case].most).bind(target, reference)
     assert isinstance(test, LevelTest)
     assert test.rare is not None
-    if not has_rare:
-        test = dataclasses.replace(test, rare=None)
+    # few at a time: all chains have theirs in memory together
+    test = dataclasses.replace(test, block_size=16, rare=test.rare if has_rare else None)
     tilt, mean = mean_slope(target, reference, test.rare)
     mass = as_mass(whole_hessian(target, reference.position, reference.hessian))
     gradient = Expansion(reference=reference, tilt=tilt, rare=test.rare)
@@ -90,15 +49,14 @@ def sampler_of(target, *, has_rare=True, num_steps=1):
 
 
 def moved_by(case, sampler, num_draws=NUM_DRAWS):
-    _, density, *ranges = CASES[case]
-    return moved(exact(density, *ranges), sampler, num_draws)
+    return moved(exact(CASES[case].density, *CASES[case].ranges), sampler, num_draws)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_rare", [True, False])
 @pytest.mark.parametrize("case", CASES)
 def test_exact_draws_stay_exact(case, has_rare):
-    found = moved_by(case, sampler_of(CASES[case][0](), has_rare=has_rare, num_steps=2))
+    found = moved_by(case, sampler_of(case, has_rare=has_rare, num_steps=2))
     assert 0.3 < float(found.info.acceptance_rate.mean()) < 0.999
     assert int(found.info.broken_bound.max()) == -1
     assert float(found.info.num_energy_examples.mean()) > 1.0, "rows are looked at"
@@ -106,7 +64,7 @@ def test_exact_draws_stay_exact(case, has_rare):
 
 
 def test_exact_draws_stay_exact_by_levels():
-    found = moved_by("one factor", sampler_of(one_factor()), 5_000)
+    found = moved_by("one factor", sampler_of("one factor"), 5_000)
     assert int(found.info.broken_bound.max()) == -1
     assert found.worst < 1.0
 
@@ -146,22 +104,47 @@ class RareForgotten(LevelTest):
         return LevelTest.remember(dataclasses.replace(self, rare=None), target, position)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("broken", "has_rare"),
-    [
-        (FewerArrivals, False),
-        (ShorterMoves, False),
-        (RareTwice, True),
-        (RareForgotten, True),
-    ],
-)
-def test_planted_bugs_are_seen(broken, has_rare):
-    sampler = sampler_of(one_factor(), has_rare=has_rare)
+@trees.record()
+class SharedForgotten(LevelTest):
+    """What all rows share counts as not having moved."""
+
+    def remember(self, target, position):
+        found = super().remember(target, position)
+        away = self.reference.away(position).at[-self.bounds.predictor.num_shared :].set(0.0)
+        return found._replace(moves=level_moves(self.centring, self.levels, away))
+
+
+def with_bug(sampler, broken):
+    """The sampler with this test for its own."""
     fields = dataclasses.fields(LevelTest)
     values = {field.name: getattr(sampler.acceptance, field.name) for field in fields}
-    sampler = dataclasses.replace(sampler, acceptance=broken(**values))
-    assert moved_by("one factor", sampler, 4 * NUM_DRAWS).worst > PLANTED
+    return dataclasses.replace(sampler, acceptance=broken(**values))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "broken", "has_rare"),
+    [
+        ("one factor", FewerArrivals, False),
+        ("one factor", ShorterMoves, False),
+        ("one factor", RareTwice, True),
+        ("one factor", RareForgotten, True),
+        ("shape", FewerArrivals, False),
+        ("shape", RareForgotten, True),
+        ("ordered", FewerArrivals, False),
+        ("ordered", RareForgotten, True),
+    ],
+)
+def test_planted_bugs_are_seen(case, broken, has_rare):
+    sampler = with_bug(sampler_of(case, has_rare=has_rare), broken)
+    assert moved_by(case, sampler, 4 * NUM_DRAWS).worst > PLANTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["shape", "ordered"])
+def test_moves_that_are_forgotten_break_bounds(case):
+    found = moved_by(case, with_bug(sampler_of(case, has_rare=False), SharedForgotten), 5_000)
+    assert int(found.info.broken_bound.max()) >= 0
 
 
 def large(family=models.logistic):
@@ -177,21 +160,29 @@ def large(family=models.logistic):
         generator.normal(size=(size, 1)),
         (None, None, 0),
     )
-    return family(table, generator.integers(0, 2, size))
+    if family is models.negative_binomial:
+        return family(table, generator.geometric(0.5, size) - 1)  # of mean and shape one
+    return family(table, generator.integers(0, 3 if family is models.ordinal else 2, size))
 
 
-@pytest.mark.parametrize("family", [models.logistic, models.poisson])
+@pytest.mark.parametrize(
+    "family", [models.logistic, models.poisson, models.negative_binomial, models.ordinal]
+)
 def test_rows_come_as_often_as_their_bounds_which_hold(family):
     target = large(family)
-    reference = reference_at(target, np.zeros(target.init.shape, np.float32), 2)
+    middle = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), target.init)
+    reference = reference_at(target, middle, 2)
     test = acceptance.tuna().bind(target, reference)
     generator = np.random.default_rng(0)
-    size, count = target.init.size, 50_000
+    size, count = trees.size(target.init), 50_000
     factor = np.linalg.inv(
         np.linalg.cholesky(whole_hessian(target, reference.position, reference.hessian))
     )
     here, there = (
-        jnp.asarray(factor.T @ generator.normal(size=size), jnp.float32) for _ in range(2)
+        trees.unflatten_like(
+            jnp.asarray(factor.T @ (0.3 * generator.normal(size=size)), jnp.float32), target.init
+        )
+        for _ in range(2)
     )
     rates = test.rates(test.remember(target, here), test.remember(target, there))
     own = cell_rows(test.bounds, reference.position, target.data)
@@ -222,29 +213,9 @@ def test_rows_come_as_often_as_their_bounds_which_hold(family):
 
 
 def test_the_mean_of_a_skewed_posterior_is_nearer_than_its_mode():
-    _, density, *ranges = CASES["one factor"]
     target = one_factor()
     mode = find_mode(target, target.init).position
     _, mean = mean_slope(target, reference_at(target, mode, 2), None)
-    truth = exact(density, *ranges).mean
+    truth = exact(one_factor_density, *COUNTED).mean
     of_mode, of_mean = (np.abs(np.asarray(found) - truth) for found in (mode, mean))
     assert (of_mean < 0.4 * of_mode).all()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
-@pytest.mark.parametrize(("num_levels", "gradient"), [(60, "control variate"), (150, "expansion")])
-def test_a_run_by_levels_goes_on_to_the_bit(tmp_path, num_levels, gradient):
-    generator = np.random.default_rng(6)
-    size = 200_000
-    codes = (generator.zipf(1.4, (size, 2)) % num_levels).astype(np.int32) - 1
-    table = coded(generator.normal(size=(size, 1)), codes, (num_levels - 1, num_levels - 1))
-    target = models.logistic(table, generator.integers(0, 2, size))
-    settings = {"num_samples": 200, "num_warmup": 50, "num_chains": 2, "progress": False}
-    whole = amagold.sample(target, **settings)
-    assert whole.plan.gradient == gradient
-    assert isinstance(whole.sampler.acceptance, LevelTest)
-    path = tmp_path / "run.zarr"
-    amagold.sample(target, **settings, store=path, max_time=1e-6)
-    resumed = amagold.resume(path, target, progress=False)
-    np.testing.assert_array_equal(resumed.posterior["theta"], whole.posterior["theta"])

@@ -1,5 +1,5 @@
-"""Posteriors of one or two parameters whose draws and averages are exact, by quadrature in float64
-that shares nothing with the library.
+"""Posteriors of up to three parameters whose draws and averages are exact, by quadrature in
+float64 that shares nothing with the library.
 """
 
 from functools import partial
@@ -8,12 +8,15 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from false_alarms import worst
+from jax.flatten_util import ravel_pytree
 
-LATTICE = {1: 200_001, 2: 1_501}  # points along each axis
+LATTICE = {1: 200_001, 2: 1_501, 3: 151}  # points along each axis
 
 
 class Exact(NamedTuple):
-    """A density on a lattice; its cells are a few thousandths of the posterior's width."""
+    """A density on a lattice; its cells are a few thousandths of the posterior's width, of three
+    parameters a few hundredths.
+    """
 
     axes: tuple[np.ndarray, ...]
     mass: np.ndarray  # of every cell, flattened
@@ -36,11 +39,11 @@ class Exact(NamedTuple):
 
     def features(self, positions):
         """Functions whose means say whether a distribution moved: moments, skewness, tails, and how
-        the two coordinates go together.
+        the first coordinate goes together with the others.
         """
         u = (np.asarray(positions, np.float64) - self.mean) / self.spread
         found = [u, u**2, u**3, np.tanh(3.0 * u), np.tanh(3.0 * (u - 1.0))]
-        if u.shape[1] == 2:
+        if u.shape[1] > 1:
             found += [u[:, :1] * u[:, 1:], np.tanh(3.0 * u[:, :1]) * u[:, 1:]]
         return np.concatenate(found, axis=1)
 
@@ -74,10 +77,11 @@ def run(sampler, positions, key, num_transitions):
     compile again.
     """
     start_key, run_key = jax.random.split(key)
-    states = jax.vmap(sampler.init)(positions, jax.random.split(start_key, len(positions)))
+    num_chains = jax.tree.leaves(positions)[0].shape[0]
+    states = jax.vmap(sampler.init)(positions, jax.random.split(start_key, num_chains))
 
     def transition(states, key):
-        return jax.vmap(sampler.step)(jax.random.split(key, len(positions)), states)
+        return jax.vmap(sampler.step)(jax.random.split(key, num_chains), states)
 
     return jax.lax.scan(transition, states, jax.random.split(run_key, num_transitions))
 
@@ -95,15 +99,12 @@ class Moved(NamedTuple):
 
 
 def moved(density, sampler, num_chains=20_000, num_transitions=4, seed=1):
-    """Apply transitions to exact draws, one chain for each; positions have the shape of the
-    target's `init`.
+    """Apply transitions to exact draws, one chain for each; positions have the form of the
+    target's `init`, whose numbers are in the density's order.
     """
     draws = density.draws(num_chains, seed)
-    states, info = run(
-        sampler,
-        draws.reshape(num_chains, *sampler.target.init.shape),
-        jax.random.key(seed),
-        num_transitions,
-    )
-    after = density.features(np.asarray(states.position).reshape(num_chains, -1))
+    positions = jax.vmap(ravel_pytree(sampler.target.init)[1])(draws)
+    states, info = run(sampler, positions, jax.random.key(seed), num_transitions)
+    flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
+    after = density.features(np.asarray(flat))
     return Moved(worst(after - density.features(draws)), worst(after, density.averages()), info)

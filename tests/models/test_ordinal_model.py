@@ -37,6 +37,28 @@ def test_what_classes_to_expect():
     assert np.abs(counts - outcome.mean(z + 0.2)).max() > 5.0 * 0.5 / 20_000**0.5
 
 
+def test_logs_of_gaps_are_normal():
+    """In the coordinates that are sampled, with the Jacobian of automatic differentiation."""
+    target = models.ordinal(X, CLASSES, prior_scale=1.0)
+    coefficients = jnp.zeros(3)
+
+    def log_gaps(t):
+        reported = target.transform({"coefficients": coefficients, "gaps": t})
+        return jnp.log(jnp.diff(reported["cutpoints"]))
+
+    shares = [np.mean(label >= CLASSES) for label in range(3)]
+    centers = np.log(np.diff(special.logit(shares)))
+    found, wanted, stretches = [], [], []
+    for t in (np.array([0.3, -2.0]), np.array([4.0, 1.0]), np.array([-9.0, 12.0])):
+        t = jnp.asarray(t, jnp.float32)
+        stretch = np.linalg.slogdet(jax.jit(jax.jacobian(log_gaps))(t))[1]
+        found.append(float(target.log_prior({"coefficients": coefficients, "gaps": t})))
+        wanted.append(stretch - 0.5 * np.sum((np.asarray(jax.jit(log_gaps)(t)) - centers) ** 2))
+        stretches.append(stretch)
+    np.testing.assert_allclose(np.diff(found), np.diff(wanted), rtol=1e-3)
+    assert np.abs(np.diff(stretches)).max() > 0.5, "one left out would be seen"
+
+
 def test_ordered_classes_that_cannot_be_used():
     with pytest.raises(ValueError, match="at least three ordered classes"):
         models.ordinal(X, CLASSES > 1)

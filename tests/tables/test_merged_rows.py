@@ -20,7 +20,7 @@ from amagold.models._row_terms import RowTerms  # noqa: E402
 from amagold.tables import _fit  # noqa: E402
 from amagold.tables._fit import model_of  # noqa: E402
 from amagold.tables._read_table import read_table  # noqa: E402
-from amagold.target._linear_bounds import SparsePair  # noqa: E402
+from amagold.target._linear_bounds import SparsePredictor  # noqa: E402
 
 NUM_ROWS = 600
 OUTCOMES = {
@@ -30,6 +30,7 @@ OUTCOMES = {
     "negative_binomial": "visits",
     "gamma": "cost",
     "robust": "cost",
+    "ordinal": "grade",
 }
 RIGHT = "C(month) + dose + dose:C(month)"
 
@@ -46,6 +47,7 @@ def table():
             "cost": 1.0 + generator.poisson(month),
             "times": generator.integers(0, 3, NUM_ROWS),
             "log_time": np.log(1.0 + generator.integers(0, 2, NUM_ROWS)),
+            "grade": generator.integers(0, 3, NUM_ROWS) + month // 3,
         }
     )
 
@@ -192,11 +194,11 @@ def test_the_command_line_takes_columns(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["negative_binomial", "gamma", "robust"])
-def test_codes_of_two_numbers_have_the_derivatives_of_all(family):
+@pytest.mark.parametrize("family", ["negative_binomial", "gamma", "robust", "ordinal"])
+def test_codes_beside_shared_numbers_have_the_derivatives_of_all(family):
     """Second derivatives that add up levels, and lengths of rows, are those of differentiation."""
     target = model(family, weights="times", offset="log_time")
-    assert isinstance(target.bounds.predictor, SparsePair)
+    assert isinstance(target.bounds.predictor, SparsePredictor)
     at = jax.tree.map(lambda leaf: jnp.full(np.shape(leaf), 0.1), target.init)
     log_density, places = log_density_of(target)
     form = jax.flatten_util.ravel_pytree(at)[1]

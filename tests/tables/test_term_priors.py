@@ -36,6 +36,7 @@ def table():
             "x": generator.normal(100.0, 5.0, NUM_ROWS),
             "age": generator.normal(3.0, 1.0, NUM_ROWS),
             "month": generator.integers(1, 4, NUM_ROWS),
+            "grade": np.arange(NUM_ROWS) % 4,
         }
     )
 
@@ -87,6 +88,44 @@ def test_a_forgotten_jacobian_would_be_seen():
     mine, (first, second, _) = target({"sigma": GIVEN["sigma"]}), positions(target(None).init)
     sigmas = [mine.transform(position)["sigma"] for position in (first, second)]
     assert abs(np.log(sigmas[0] / sigmas[1])) > 0.05
+
+
+@pytest.mark.parametrize("names", [("x",), ("threshold",), ("x", "threshold")])
+def test_given_priors_of_ordered_classes(names):
+    """The same with thresholds, whose Jacobian is that of automatic differentiation."""
+    truth = {"x": TRUTH["x"], "threshold": stats.norm(1.0, 3.0)}
+    chosen = {"x": GIVEN["x"], "threshold": priors.normal(1.0, 3.0)}
+    formula = "grade ~ x + age + C(month)"
+    mine = target({name: chosen[name] for name in names}, formula, "ordinal")
+    usual = target(None, formula, "ordinal")
+    prior = usual.log_prior
+    gone = [1] * ("x" in names) + [0] * ("threshold" in names)
+    found, wanted, stretches = [], [], []
+    for position in positions(usual.init):
+        coefficients, gaps = position["coefficients"], position["gaps"]
+
+        def thresholds(first, gaps, coefficients=coefficients):
+            whole = jax.numpy.asarray(coefficients).at[0].set(first)
+            return usual.transform({"coefficients": whole, "gaps": gaps})["threshold"]
+
+        reported = usual.transform(position)
+        of_first, of_gaps = jax.jit(jax.jacobian(thresholds, (0, 1)))(coefficients[0], gaps)
+        stretch = np.linalg.slogdet(np.column_stack([of_first, of_gaps]))[1]
+        inner = prior.coefficients
+        offset = 0.0 if inner.offsets is None else float(inner.offsets @ coefficients[1:])
+        moved = np.concatenate([[coefficients[0] + offset], coefficients[1:]])
+        away = ((moved - inner.center) / inner.scale) ** 2
+        rest = -0.5 * np.sum(np.delete(np.asarray(away), gone))
+        if "threshold" in names:
+            rest += stretch
+        else:
+            rest += float(prior(position) - inner(coefficients))
+        given = sum(np.sum(truth[name].logpdf(reported[name])) for name in names)
+        found.append(float(mine.log_prior(position)))
+        wanted.append(rest + given)
+        stretches.append(stretch)
+    np.testing.assert_allclose(np.diff(found), np.diff(wanted), rtol=2e-3, atol=2e-3)
+    assert np.abs(np.diff(stretches)).max() > 0.05  # one left out would be seen
 
 
 def test_modes_see_no_kinks_and_draws_do():

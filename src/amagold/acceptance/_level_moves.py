@@ -6,6 +6,11 @@ holds for every matrix c and every m_f, with the numbers centred within levels, 
 sum_f v_fi c_f[l_fi], eta_f = delta_f + c_f delta_0 - m_f, and m = sum_f v_f m_f. Without that, what
 a level's coefficient shares with an intercept, or with the levels of another factor, would count as
 a move of its own, though z hardly moves.
+
+With numbers s that all rows share, z_i is the vector (x_i . theta, s), and what moves is the vector
+(m, delta_s), the same for all rows, plus the others along the first axis. By the triangle
+inequality |z_i - z_ref| <= |(m, delta_s)| + |x~_i . delta_0| + sum_f |v_fi eta_f[l_fi]|: the
+constant's move is that of all that is common, and the rest is as for one number.
 """
 
 import jax.numpy as jnp
@@ -21,7 +26,9 @@ from amagold.target._linear_bounds import LinearBounds, SparsePredictor
 
 @trees.record()
 class Centring:
-    """c, and the norm of what is left of the numbers: S = L L^T with S = H_00 - H_0f c."""
+    """c, and the norm of what is left of the numbers: S = L L^T, the precision that they have by
+    themselves.
+    """
 
     shifts: Float32[Array, "levels numbers"]  # c, factor by factor, with level 0
     whitening: Float32[Array, "numbers numbers"]  # L^T
@@ -33,15 +40,17 @@ class Centring:
 
 
 def centring_of(hessian: HostMatrix, num_numbers: int, num_levels: tuple[int, ...]) -> Centring:
-    """From the Hessian of the whole energy: c = H_ff^-1 H_f0. Any other would be as exact."""
+    """From the Hessian of the whole energy: c = H_rr^-1 H_r0 and S = H_00 - H_0r c, where r are the
+    levels and what all rows share. Any other would be as exact.
+    """
     of_numbers = hessian[:num_numbers, :num_numbers]
     across = hessian[num_numbers:, :num_numbers]
-    of_levels = hessian[num_numbers:, num_numbers:]
-    known = np.linalg.solve(of_levels, across)
+    of_rest = hessian[num_numbers:, num_numbers:]
+    known = np.linalg.solve(of_rest, across)
     left = of_numbers - across.T @ known
     factor = np.linalg.cholesky((left + left.T) / 2.0)
-    sizes = np.array(num_levels, int) - 1
-    parts = np.split(known, np.cumsum(sizes)[:-1]) if len(sizes) else []
+    # the last part is that of what is shared
+    parts = np.split(known, np.cumsum(np.array(num_levels, int) - 1))[:-1]
     shifts = [np.concatenate([np.zeros((1, num_numbers)), part]) for part in parts]
     return Centring(
         jnp.asarray(np.concatenate(shifts) if shifts else np.zeros((0, num_numbers)), jnp.float32),
@@ -51,7 +60,7 @@ def centring_of(hessian: HostMatrix, num_numbers: int, num_levels: tuple[int, ..
 
 
 def level_moves(centring: Centring, rows: LevelRows, away: Vector) -> Float32[Array, " cells"]:
-    """|m|, the |eta| of all levels, and the length of the numbers' move."""
+    """|(m, delta_s)|, the |eta| of all levels, and the length of the numbers' move."""
     numbers = away[: centring.num_numbers]
     constant = jnp.zeros((), away.dtype)
     moves, place, cell = [], centring.num_numbers, 0
@@ -66,7 +75,8 @@ def level_moves(centring: Centring, rows: LevelRows, away: Vector) -> Float32[Ar
         moves.append(own)
         place, cell = place + size - 1, cell + size
     length = jnp.linalg.norm(centring.whitening @ numbers)
-    return jnp.abs(jnp.concatenate([constant[None], *moves, length[None]]))
+    common = jnp.linalg.norm(jnp.concatenate([constant[None], away[place:]]))
+    return jnp.abs(jnp.concatenate([common[None], *moves, length[None]]))
 
 
 @trees.record(static=("bounds",))

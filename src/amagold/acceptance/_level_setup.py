@@ -51,7 +51,7 @@ def level_test(
     position = reference.position
     hessian = whole_hessian(target, position, reference.hessian)
     levels = predictor.num_levels(target.example)
-    num_numbers = trees.size(position) - sum(levels) + len(levels)
+    num_numbers = trees.size(position) - sum(levels) + len(levels) - predictor.num_shared
     try:
         norm = Norm.of_matrix(hessian)
         centring = centring_of(hessian, num_numbers, levels)

@@ -3,14 +3,15 @@ that they belong to have moved.
 
 A bound by |theta - ref| in the norm of the Hessian knows only that all coefficients together have
 moved by sqrt(d), and so expects any row to have: d^3 / sqrt(N) examples for a test. But z_i sees
-one level of each factor, and where that level is, is known. With z_i - z_ref <= sum_b u_b over
-blocks b (a constant, the numbers, the factors; `_level_moves.py`), weights p_b that add up to one
-and f(t) = K_3 t^3 exp(growth t) / 6, which is convex,
+one level of each factor, and where that level is, is known. With |z_i - z_ref| <= sum_b u_b over
+blocks b (what all rows have in common, the numbers, the factors; `_level_moves.py`), weights p_b
+that add up to one and f(t) = K_3 t^3 exp(growth t) / 6, which is convex and rises,
 
     |R_i(theta)| <= scale_i f(sum_b u_b) <= scale_i sum_b p_b f(u_b / p_b),
 
-a sum of functions of one level each. So the sums over all rows of a level are known from their
-number alone, and rows come from cell g, a level, at the rate n_g p_b (f(u_g / p_b) + f(u*_g /
+a sum of functions of one level each; for a vector z the first step is Taylor's along the straight
+line from z_ref, whose length is |z_i - z_ref|. So the sums over all rows of a level are known from
+their number alone, and rows come from cell g, a level, at the rate n_g p_b (f(u_g / p_b) + f(u*_g /
 p_b)): a few hundred at 3 million rows and 500 levels. p_b in proportion to (sum_g n_g u_g^3)^(1/3)
 makes the total the smallest there is (Minkowski's inequality). The rest is as in `_tuna.py`: phi_i
 = kappa b_i + min(0, D_i), where b_i is the row's own sum.

@@ -35,3 +35,4 @@ Batches = PyTree[Shaped[Array | np.ndarray, "steps rows ..."]]  # some for each 
 PerRow = Float[Array, " rows"]
 PerExample = Float[Array, " examples"]  # all of them
 Predictor = Float[Array, "*predictor"]  # z_i of one example: a number, or several
+PredictorPerRow = Float[Array, " rows *predictor"]

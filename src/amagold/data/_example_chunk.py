@@ -22,8 +22,10 @@ class Chunk(NamedTuple):
     is_new: jax.Array | None  # False for rows that were seen before; None where all are new
 
     def only_new(self, values: jax.Array) -> jax.Array:
-        """One value for each row, zero for the rows that were seen before."""
-        return values if self.is_new is None else jnp.where(self.is_new, values, 0.0)
+        """What there is for each row, zero for the rows that were seen before."""
+        if self.is_new is None:
+            return values
+        return jnp.where(self.is_new.reshape(-1, *[1] * (values.ndim - 1)), values, 0.0)
 
     def write(self, found: jax.Array, values: jax.Array) -> jax.Array:
         """A vector over all examples with these rows' values put in."""

@@ -15,7 +15,7 @@ from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
 from amagold.mode._row_bounds import BoundSums, TaylorBound, no_bounds, with_chunk
 from amagold.target import Posterior
-from amagold.target._linear_bounds import SparsePair, SparsePredictor
+from amagold.target._linear_bounds import SparsePredictor
 
 Sums = tuple[Wide, Wide, Wide | None, BoundSums | None]
 
@@ -60,20 +60,14 @@ def derivatives_at(
 
     bounds = target.bounds
     predictor = None if bounds is None else bounds.predictor
-    is_sparse = isinstance(predictor, (SparsePredictor, SparsePair))
+    is_sparse = isinstance(predictor, SparsePredictor)
 
     def curvature(chunk: Chunk, slope: Callable[..., tuple[Vector, PerRow]]) -> Matrix:
-        if bounds is not None and isinstance(predictor, SparsePair):
-            # sum_i -A_i^T f_i'' A_i
-            z = jax.vmap(bounds.predictor, in_axes=(None, 0))(position, chunk.rows)
-            bent = jax.vmap(jax.hessian(bounds.outcome))(z, chunk.rows)
-            only_new = jax.vmap(jax.vmap(chunk.only_new, 1, 1), 2, 2)
-            return predictor.pair_gram(chunk.rows, only_new(-bent))
         if bounds is None or not isinstance(predictor, SparsePredictor):
             return jax.jacfwd(lambda at: slope(at, chunk)[0])(flat)
-        # sum_i -f_i''(z_i) x_i x_i^T
+        # sum_i -A_i^T f_i''(z_i) A_i
         z = jax.vmap(bounds.predictor, in_axes=(None, 0))(position, chunk.rows)
-        bent = jax.vmap(jax.grad(jax.grad(bounds.outcome)))(z, chunk.rows)
+        bent = jax.vmap(jax.hessian(bounds.outcome))(z, chunk.rows)
         return predictor.gram(chunk.rows, chunk.only_new(-bent))
 
     def visit(carry: Sums, chunk: Chunk) -> Sums:

@@ -3,7 +3,7 @@
 A level of a few rows is known so badly that its coefficient is far from Gaussian, and a bound on
 what the expansion about the mode leaves out is wide. But its rows are few: their remainders
 
-    R_i(theta) = U_i(theta) - U_i - U_i' a - U_i'' a^2 / 2,    a = z_i(theta) - z_i,
+    R_i(theta) = U_i(theta) - U_i - U_i' . a - a . U_i'' a / 2,    a = z_i(theta) - z_i,
 
 with U_i and its derivatives at the reference, are computed as they are. What is left is nearer to
 its expansion.
@@ -17,7 +17,15 @@ from jax import Array
 from amagold.core import trees
 from amagold.core.array_types import Bool, Float, Int
 from amagold.core.compiling import ONCE, jit
-from amagold.core.shapes import PerRow, Position, Rows, Scalar, Vector
+from amagold.core.shapes import (
+    PerRow,
+    Position,
+    Predictor,
+    PredictorPerRow,
+    Rows,
+    Scalar,
+    Vector,
+)
 from amagold.data import InMemory
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds, SparsePredictor
@@ -34,9 +42,9 @@ class RareRows:
     rows: Rows
     is_rare: Bool[Array, " levels"]  # which levels are, factor by factor
     position: Position  # the reference
-    z: PerRow  # there
-    slopes: PerRow  # of U_i with respect to z
-    curvatures: PerRow
+    z: PredictorPerRow  # there
+    slopes: PredictorPerRow  # of U_i with respect to z
+    curvatures: Float[Array, " rows *square"]
     num_levels: tuple[int, ...]
 
     @property
@@ -58,20 +66,24 @@ class RareRows:
         before = np.cumsum((0, *self.num_levels[:-1])).astype(np.int32)
         return jnp.any(self.is_rare[levels + before], axis=-1)
 
-    def _moves(self, position: Position) -> PerRow:
+    def _moves(self, position: Position) -> PredictorPerRow:
         # z is linear but for a constant: its derivative along the change, where nothing cancels
         away = jax.tree.map(jnp.subtract, position, self.position)
 
-        def one(row: trees.PyTree) -> Scalar:
+        def one(row: trees.PyTree) -> Predictor:
             return jax.jvp(lambda at: self.bounds.predictor(at, row), (self.position,), (away,))[1]
 
         return jax.vmap(one)(self.rows)
 
-    def _remainders(self, moves: PerRow) -> PerRow:
+    def _remainders(self, moves: PredictorPerRow) -> PerRow:
         here, there = (
             jax.vmap(self.bounds.outcome)(z, self.rows) for z in (self.z, self.z + moves)
         )
-        return here - there - moves * (self.slopes + 0.5 * self.curvatures * moves)
+
+        def known(move: Predictor, slope: Predictor, curvature: Array) -> Scalar:
+            return jnp.vdot(move, slope + 0.5 * jnp.tensordot(curvature, move, axes=move.ndim))
+
+        return here - there - jax.vmap(known)(moves, self.slopes, self.curvatures)
 
 
 def rare_rows(target: Posterior, bounds: LinearBounds, position: Position) -> RareRows | None:
@@ -121,9 +133,8 @@ def _levels(bounds: LinearBounds, target: Posterior) -> Int[Array, "examples fac
 @jit(ONCE, "bounds")
 def _at(
     bounds: LinearBounds, position: Position, rows: Rows
-) -> tuple[Float[Array, " rows"], Float[Array, " rows"], Float[Array, " rows"]]:
+) -> tuple[PredictorPerRow, PredictorPerRow, Float[Array, " rows *square"]]:
     """z_i of all rows, and the derivatives of U_i there."""
     z = jax.vmap(bounds.predictor, in_axes=(None, 0))(position, rows)
-    slope = jax.grad(bounds.outcome)
-    slopes = jax.vmap(slope)(z, rows)
-    return z, -slopes, -jax.vmap(jax.grad(slope))(z, rows)
+    slopes = jax.vmap(jax.grad(bounds.outcome))(z, rows)
+    return z, -slopes, -jax.vmap(jax.hessian(bounds.outcome))(z, rows)

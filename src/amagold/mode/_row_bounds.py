@@ -19,7 +19,7 @@ from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_to, zero
 from amagold.target import Posterior
-from amagold.target._linear_bounds import LinearBounds, SparsePair, SparsePredictor
+from amagold.target._linear_bounds import LinearBounds, SparsePredictor
 
 MOST_SLOTS = 2**20  # up to this many examples each has its own
 
@@ -100,9 +100,7 @@ def squared_norm(
 ) -> Scalar:
     """|A_i L^-T|^2, of the operator theta -> z_i from the norm of L L^T."""
     if isinstance(bounds.predictor, SparsePredictor):
-        return jnp.sum(bounds.predictor.times(example, unwhitening.T) ** 2)
-    if isinstance(bounds.predictor, SparsePair):
-        rows = bounds.predictor.pair_times(example, unwhitening.T)
+        rows = jnp.atleast_2d(bounds.predictor.times(example, unwhitening.T))
     else:
         rows = slopes(bounds, position, example) @ unwhitening.T
     return jnp.sum(rows**2) if rows.shape[0] == 1 else jnp.linalg.eigvalsh(rows @ rows.T)[-1]

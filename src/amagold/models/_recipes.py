@@ -21,7 +21,7 @@ from amagold.models._regression import (
     FAMILIES,
     Likelihood,
     Predictor,
-    ScaledPredictor,
+    SharedPredictor,
     regression,
 )
 from amagold.models._scale import UserScale
@@ -175,7 +175,7 @@ def _settings(target: Posterior) -> dict[str, Any] | None:
     if not isinstance(target.transform, UserScale | None):
         return None
     usual: Any = Predictor(is_contrast="num_classes" in settings.get("outcome", {}))
-    usual = ScaledPredictor(usual, name) if name is not None else usual
+    usual = SharedPredictor(usual, name) if name is not None else usual
     return settings | {"prior": prior.words} if likelihood.predictor == usual else None
 
 

@@ -11,11 +11,10 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data
 from amagold.models._coded_rows import CodedRows
-from amagold.models._priors import CoefficientPrior, NoisePrior
-from amagold.models._scale import UserScale
+from amagold.models._priors import NoisePrior
 from amagold.models._weighted import Weighted
 from amagold.target import LinearBounds, Posterior
-from amagold.target._linear_bounds import SparsePair, SparsePredictor, SplitRow
+from amagold.target._linear_bounds import SparsePredictor, SplitRow
 
 
 class Outcome(Protocol):
@@ -107,41 +106,56 @@ class CodedPredictor(Predictor, SparsePredictor):
 
 
 @dataclass(frozen=True)
-class ScaledPredictor:
-    """(x . theta, log scale), of a position that is a dict of both."""
+class SharedPredictor:
+    """(x . theta, numbers that all rows share), of a position that is a dict of both: the logarithm
+    of a scale, or the gaps between cutpoints.
+    """
 
     coefficients: Predictor
-    scale: str  # what the position calls the logarithm of the scale
+    shared: str  # what the position calls them; it comes after the coefficients
+    num_shared: int = 1
 
     def __call__(self, position: dict[str, jax.Array], example: Any) -> jax.Array:
         z = self.coefficients(position["coefficients"], example)
-        return jnp.stack([z, jnp.asarray(position[self.scale], z.dtype)])
+        return jnp.concatenate([z[None], jnp.ravel(jnp.asarray(position[self.shared], z.dtype))])
 
 
 @dataclass(frozen=True)
-class ScaledCodedPredictor(ScaledPredictor, SparsePair):
+class SharedCodedPredictor(SharedPredictor, SparsePredictor):
     """The same of numbers and codes."""
 
-    def pair_gram(self, rows: Any, weights: jax.Array) -> jax.Array:
+    coefficients: CodedPredictor
+
+    def split(self, example: Any) -> SplitRow:
+        return self.coefficients.split(example)
+
+    def num_levels(self, example: Any) -> tuple[int, ...]:
+        return self.coefficients.num_levels(example)
+
+    def is_plain(self, example: Any) -> tuple[bool, ...]:
+        return self.coefficients.is_plain(example)
+
+    def gram(self, rows: Any, weights: jax.Array) -> jax.Array:
         x = rows.predictors
-        square = x.gram(weights[:, 0, 0])
+        square = self.coefficients.gram(rows, weights[:, 0, 0])
 
         def total(theta: jax.Array) -> jax.Array:
-            return jnp.dot(weights[:, 0, 1], jax.vmap(lambda row: row.dot(theta))(x))
+            return weights[:, 0, 1:].T @ jax.vmap(lambda row: row.dot(theta))(x)
 
         # sum_i W_i01 x_i
-        across = jax.grad(total)(jnp.zeros(x.width, square.dtype))[:, None]
-        return jnp.block([[square, across], [across.T, weights[:, 1, 1].sum()[None, None]]])
+        across = jax.jacrev(total)(jnp.zeros(x.width, square.dtype))
+        return jnp.block([[square, across.T], [across, weights[:, 1:, 1:].sum(axis=0)]])
 
-    def pair_times(self, example: Any, matrix: jax.Array) -> jax.Array:
-        return jnp.stack([example.predictors.dot(matrix[:-1]), matrix[-1]])
+    def times(self, example: Any, matrix: jax.Array) -> jax.Array:
+        of_x = self.coefficients.times(example, matrix[: -self.num_shared])
+        return jnp.concatenate([of_x[None], matrix[-self.num_shared :]])
 
 
 @trees.record(static=("predictor", "outcome"))
 class Likelihood:
     """log p(y | x, theta) = outcome(z, y)."""
 
-    predictor: Predictor | ScaledPredictor
+    predictor: Predictor | SharedPredictor
     outcome: Outcome
     merged: jax.Array | None = None  # from how many rows to how many, where equal ones are one
 
@@ -162,6 +176,13 @@ class Likelihood:
         return (f"{before:,} rows are merged into {after:,}, which differ and count as often.",)
 
 
+def with_shared(coefficients: Predictor, shared: str, num_shared: int = 1) -> SharedPredictor:
+    """The predictor of the coefficients and of what all rows share."""
+    if isinstance(coefficients, CodedPredictor):
+        return SharedCodedPredictor(coefficients, shared, num_shared)
+    return SharedPredictor(coefficients, shared, num_shared)
+
+
 def example_of(data: Any) -> Any:
     """Of arrays, or of a place that is asked for them."""
     return data.example if isinstance(data, Data) else data
@@ -176,21 +197,25 @@ def num_predictors(data: Any) -> int:
 def regression(
     outcome: Outcome,
     data: Any,
-    prior: CoefficientPrior | NoisePrior,
-    transform: UserScale | None,
+    prior: Callable[[Any], jax.Array],
+    transform: Callable[[Any], Any] | None,
     num_classes: int | None = None,
+    *,
+    shared: dict[str, np.ndarray] | None = None,
 ) -> Posterior:
     """The posterior of the coefficients: a vector, or with `num_classes` a matrix with a column per
-    class; with the prior of a scale, of a dict of both.
+    class; with the prior of a scale, or numbers by a name that all rows share, of a dict of both.
     """
     is_coded = isinstance(example_of(data).predictors, CodedRows) and num_classes is None
     predictor = CodedPredictor() if is_coded else Predictor(is_contrast=num_classes is not None)
     width = num_predictors(data)
     init: Any = np.zeros(width if num_classes is None else (width, num_classes), np.float32)
     if isinstance(prior, NoisePrior):
-        both = ScaledCodedPredictor if is_coded else ScaledPredictor
-        predictor = both(predictor, prior.name)
-        init = {"coefficients": init, prior.name: np.float32(0.0)}
+        shared = {prior.name: np.zeros((), np.float32)}
+    if shared is not None:
+        ((name, numbers),) = shared.items()
+        predictor = with_shared(predictor, name, numbers.size)
+        init = {"coefficients": init, **shared}
     if example_of(data).weight is not None:
         outcome = Weighted(outcome)
     bounds = outcome.bounds(predictor)

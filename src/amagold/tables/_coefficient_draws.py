@@ -10,6 +10,7 @@ import numpy as np
 from amagold.core import checks, trees
 from amagold.models._coded_rows import CodedTable
 from amagold.models._noise_names import THRESHOLD
+from amagold.models._ordinal import places_of
 from amagold.store._names import names_of_leaves
 from amagold.tables._term_codes import INTERCEPT
 
@@ -20,7 +21,7 @@ class CoefficientDraws(NamedTuple):
     # (draws, coefficients), the intercept first where there is one; of several classes those of
     # one draw follow each other
     coefficients: np.ndarray
-    # (draws, numbers) that a law takes beside z: the log of a scale, logs of gaps
+    # (draws, numbers) that a law takes beside z: the log of a scale, the places of gaps
     extras: np.ndarray | None
     has_intercept: bool
     names: tuple[str, ...]  # of the coefficients without the intercept
@@ -150,7 +151,7 @@ def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
         cutpoints = _values(some, THRESHOLD, len(model.classes) - 1)
         # P(y <= k) = s(c_k - x . theta): the first cutpoint takes the intercept's place
         flat[:, 0, 0] = -cutpoints[:, 0]
-        extras = np.log(np.diff(cutpoints, axis=1))
+        extras = places_of(np.diff(cutpoints, axis=1))
     elif model.scale is not None:
         extras = np.log(_values(some, called[model.scale], 1))
     return CoefficientDraws(

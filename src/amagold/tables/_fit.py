@@ -70,7 +70,8 @@ def fit(
         has the prior of a column with as many ones as zeros.
       priors: by the name of a term, its own in place of the usual one, on the scale of its
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
-        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero.
+        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero,
+        that of "threshold" each cutpoint's, where they rise.
       weights: how often each row counts, as a column's name or an array; rows of weight zero are
         left out.
       offset: what is added to the predictor of each row, likewise.
@@ -132,8 +133,6 @@ def model_of(
     if family not in FAMILIES:
         known = ", ".join(map(repr, FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
-    if priors and family == "ordinal":
-        raise ValueError("priors must not be given for ordinal; prior_scale sets all of them")
     given = RowColumns(**of_rows)
     given.check(family)
     parsed = _parsed(formula, outcome, frame, list(given.named.values()))

@@ -2,7 +2,9 @@
 
 What is sampled is u, what is reported theta = T(u). T is linear for coefficients, so that log
 p(T(u)) is the log prior of u up to a constant; the noise's scale s is reported of v = log s plus a
-constant, and log p(s) + log s is that of v.
+constant, and log p(s) + log s is that of v. Thresholds are reported of an intercept and of gaps,
+whose usual prior is that of their logarithms: log p(c) + sum_k log(c_k - c_(k - 1)) takes its
+place.
 """
 
 import dataclasses
@@ -13,14 +15,19 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.models._noise_names import THRESHOLD
+from amagold.models._ordinal import OrdinalPrior
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.priors import TermPrior
 from amagold.priors._prior_text import parsed_prior
 from amagold.tables._term_scale import TermScale
 from amagold.target import Posterior
 
+# what terms of a scale of their own are: its positive half, or numbers that rise
+POSITIVE, RISING = "positive", "rising"
 
-@trees.record(static=("term", "kind", "words", "is_positive"))
+
+@trees.record(static=("term", "kind", "words", "range"))
 class GivenPrior:
     """The log density of one term on the user's scale, up to a constant."""
 
@@ -30,7 +37,7 @@ class GivenPrior:
     term: str
     kind: str
     words: str
-    is_positive: bool  # a scale: the density's positive half
+    range: str | None  # POSITIVE, RISING, or None for coefficients
 
     def __call__(self, values: jax.Array) -> jax.Array:
         away = (values - self.location) / self.scale
@@ -44,14 +51,16 @@ class GivenPrior:
             found = -0.5 * (nu + 1.0) * jnp.log1p(away**2 / nu)
         else:
             found = -0.5 * away**2
-        return jnp.sum(found) + (jnp.log(values) if self.is_positive else 0.0)
+        if self.range == POSITIVE:
+            return jnp.sum(found) + jnp.log(values)
+        return jnp.sum(found) + (jnp.log(jnp.diff(values)).sum() if self.range == RISING else 0.0)
 
 
 @trees.record()
 class FormulaPrior:
     """The prior of the data's scale for most terms, and the given ones for the others."""
 
-    usual: CoefficientPrior | NoisePrior  # infinitely wide where another is given
+    usual: CoefficientPrior | NoisePrior | OrdinalPrior  # infinitely wide where another is given
     scale: TermScale
     given: tuple[GivenPrior, ...]
 
@@ -62,7 +71,7 @@ class FormulaPrior:
     @property
     def is_log_concave(self) -> bool:
         kinds = {prior.kind for prior in self.given}
-        has_noise = any(prior.is_positive for prior in self.given)
+        has_noise = any(prior.range is not None for prior in self.given)
         is_usual = bool(getattr(self.usual, "is_log_concave", False))
         return is_usual and not has_noise and "student_t" not in kinds
 
@@ -93,7 +102,7 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
         return target
     scale, usual = target.transform, target.log_prior
     assert isinstance(scale, TermScale)
-    assert isinstance(usual, (CoefficientPrior, NoisePrior))
+    assert isinstance(usual, (CoefficientPrior, NoisePrior, OrdinalPrior))
     places = {term.name: term.places for term in scale.terms}
     known = [*places, *([scale.noise] if scale.noise else [])]
     chosen = {
@@ -111,6 +120,8 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
             )
     replaced = [place for name in priors for place in places.get(name, ())]
     usual = _without(usual, replaced, scale.noise in priors)
+    of_noise = RISING if scale.noise == THRESHOLD else POSITIVE
+    which = {POSITIVE: "the positive half of ", RISING: "where they rise, "}[of_noise]
     given = [
         GivenPrior(
             jnp.float32(prior.location),
@@ -118,8 +129,8 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
             jnp.float32(prior.degrees_of_freedom or 1.0),
             name,
             prior.kind,
-            f"the positive half of {prior}" if name == scale.noise else str(prior),
-            name == scale.noise,
+            f"{which}{prior}" if name == scale.noise else str(prior),
+            of_noise if name == scale.noise else None,
         )
         for name, prior in chosen.items()
     ]
@@ -132,6 +143,12 @@ def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
         inner = _without(usual.coefficients, places, False)
         log_scale = jnp.full_like(usual.log_scale, jnp.inf) if is_noise else usual.log_scale
         return dataclasses.replace(usual, coefficients=inner, log_scale=log_scale)
+    if isinstance(usual, OrdinalPrior):
+        # the sampled coefficients have an intercept, minus the first threshold, before the others
+        inner = [place + 1 for place in places] + [0] * is_noise
+        log_scale = jnp.full_like(usual.log_scale, jnp.inf) if is_noise else usual.log_scale
+        coefficients = _without(usual.coefficients, inner, False)
+        return dataclasses.replace(usual, coefficients=coefficients, log_scale=log_scale)
     if not places:
         return usual
     return dataclasses.replace(usual, scale=usual.scale.at[jnp.asarray(places)].set(jnp.inf))

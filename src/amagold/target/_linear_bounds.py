@@ -24,9 +24,13 @@ class SplitRow(NamedTuple):
 
 
 class SparsePredictor(ABC):
-    """A predictor z = x . theta of one number, whose x is zero but for a few places: numbers, and
-    for every factor the one level of a row. Positions are vectors.
+    """A predictor z = x . theta, whose x is zero but for a few places: numbers, and for every
+    factor the one level of a row. With shared numbers s, which end the flat position and are the
+    same for all rows, it is the vector (x . theta, s) = A (theta, s): A has the rows (x, 0) and
+    (0, 1).
     """
+
+    num_shared: int = 0  # how many numbers s has; none where z is one number
 
     @abstractmethod
     def split(self, example: trees.PyTree) -> SplitRow:
@@ -42,14 +46,16 @@ class SparsePredictor(ABC):
 
     @abstractmethod
     def gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
-        """sum_i w_i x_i x_i^T, over rows with a leading axis."""
+        """sum_i w_i x_i x_i^T over rows with a leading axis; with shared numbers
+        sum_i A_i^T W_i A_i, W_i symmetric.
+        """
 
     @abstractmethod
     def times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
-        """x M of one example."""
+        """x M of one example, or A M."""
 
     def squared(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
-        """x . M x of one example, M symmetric: pairs of places alone are looked up."""
+        """x . M x of one example, or A M A^T, M symmetric: pairs of places alone are looked up."""
         numbers, levels, values = self.split(example)
         places, start = [], len(numbers)
         for factor, size in enumerate(self.num_levels(example)):
@@ -62,27 +68,18 @@ class SparsePredictor(ABC):
             total += present[one] * (2.0 * across + present[one] * matrix[place, place])
             for other in range(one):
                 total += 2.0 * present[one] * present[other] * matrix[place, places[other]]
-        return total
+        if not self.num_shared:
+            return total
+        of_shared = matrix[-self.num_shared :]
+        across = of_shared[:, : len(numbers)] @ numbers
+        across += sum(there * of_shared[:, at] for there, at in zip(present, places, strict=True))
+        upper = jnp.concatenate([total[None], across])[None]
+        lower = jnp.concatenate([across[:, None], of_shared[:, -self.num_shared :]], axis=1)
+        return jnp.concatenate([upper, lower])
 
     @abstractmethod
     def __call__(self, position: trees.PyTree, example: trees.PyTree) -> jax.Array:
         """z of one example."""
-
-
-class SparsePair(ABC):
-    """A predictor (x . theta, k) of two numbers, whose x is as sparse; k comes last in the flat
-    position.
-    """
-
-    @abstractmethod
-    def pair_gram(self, rows: trees.PyTree, weights: jax.Array) -> jax.Array:
-        """sum_i A_i^T W_i A_i over rows with a leading axis, A_i the two rows (x_i, 0) and (0, 1),
-        W_i symmetric.
-        """
-
-    @abstractmethod
-    def pair_times(self, example: trees.PyTree, matrix: jax.Array) -> jax.Array:
-        """A M of one example."""
 
 
 class LinearBounds(NamedTuple):
