@@ -31,10 +31,6 @@ class CoefficientDraws(NamedTuple):
     def num_draws(self) -> int:
         return len(self.coefficients) // (self.num_classes or 1)
 
-    def exact_z(self, rows: CodedTable, offset: Any) -> np.ndarray:
-        """Of these rows in float64, for differences between rows that are alike."""
-        return np.asarray(predictors(self.of(rows, offset, np.float64), np), np.float64)
-
     def z(self, rows: CodedTable, offset: Any) -> jax.Array:
         """Of these rows, with axes (rows, draws), and the log scale where there is one."""
         return self.whole(_predictors(self.of(rows, offset)))
@@ -64,7 +60,7 @@ class CoefficientDraws(NamedTuple):
             start += size
         return RowPredictors(
             (rows.numbers - center).astype(kind),
-            rows.codes + 1,
+            rows.codes.astype(np.int32) + 1,
             rows.multipliers.astype(kind),
             np.zeros(len(rows), kind) if offset is None else np.asarray(offset, kind),
             np.ascontiguousarray(chosen[:, :width].T, kind),

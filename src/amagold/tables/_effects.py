@@ -9,9 +9,14 @@ import numpy as np
 
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
-from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
+from amagold.tables._coefficient_draws import (
+    CoefficientDraws,
+    RowPredictors,
+    coefficient_draws,
+    predictors,
+)
 from amagold.tables._new_rows import kind_of, levels_of, new_rows
-from amagold.tables._observed_rows import observed_rows
+from amagold.tables._observed_rows import some_observed_rows
 from amagold.tables._predict import check_interval, num_columns
 from amagold.tables._table_model import TableModel, needs_model
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = ("term", "level", "mean", "sd", "lower", "upper")
 STEP = 1e-6  # of a column's spread, by which it is moved for its derivative
 MOST_ROWS = 2**13  # that are coded together
+TOGETHER = 2**9  # rows whose z is there at a time
 MOST_NUMBERS = 10**9  # of rows, levels and draws of one factor
 
 
@@ -33,13 +39,25 @@ class Averaging(NamedTuple):
 
     def z(self, rows: Any) -> np.ndarray:
         """z in float64, of rows in which something was changed; axes (rows, draws)."""
+        return predictors(self.of(rows), np)
+
+    def of(self, rows: Any) -> RowPredictors:
+        """What gives that z."""
         nw = required("narwhals", "tables")
         frame = nw.from_native(rows)
-        return self.draws.exact_z(self.model.terms.coded(frame), self.model.offset(frame))
+        return self.draws.of(self.model.terms.coded(frame), self.model.offset(frame), np.float64)
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
         return np.asarray(self.model.law.mean(self.draws.whole(jnp.asarray(z, jnp.float32))))
+
+    def average(self, rows: RowPredictors) -> np.ndarray:
+        """E[y | z] averaged over rows, for each draw; a few rows at a time, whose z is small."""
+        total: Any = 0.0
+        for start in range(0, rows.num_rows, TOGETHER):
+            some = rows.take(slice(start, start + TOGETHER))
+            total = total + self.mean(predictors(some, np)).sum(axis=0, dtype=np.float64)
+        return total / rows.num_rows
 
     def change(self, z: np.ndarray, moved: np.ndarray) -> np.ndarray:
         """dE[y | z] along a direction of z."""
@@ -119,7 +137,7 @@ def contrast(
 def _averaging(
     run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
 ) -> Averaging:
-    rows = observed_rows(model, table).some(num_rows, seed).frame.select(*model.predicting_columns)
+    rows = some_observed_rows(model, table, num_rows, seed).frame.select(*model.predicting_columns)
     frame = rows.to_pandas().reset_index(drop=True)
     return Averaging(model, frame, coefficient_draws(run, model, num_draws))
 
@@ -155,8 +173,9 @@ def _averages(over: Averaging, rows: Any, name: str, levels: Sequence[Any]) -> I
     for start in range(0, len(levels), at_once):
         some = levels[start : start + at_once]
         every = pandas.concat([rows.assign(**{name: level}) for level in some], ignore_index=True)
-        mean = over.mean(over.z(every))
-        yield from mean.reshape(len(some), len(rows), *mean.shape[1:]).mean(axis=1)
+        coded = over.of(every)
+        for first in range(0, len(every), len(rows)):
+            yield over.average(coded.take(slice(first, first + len(rows))))
 
 
 def _told(

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from amagold import models
+from amagold.core.freed_memory import give_back
 from amagold.models._coded_rows import CodedTable
 from amagold.models._merged_rows import MergedRows, merged_rows
 from amagold.models._row_terms import RowTerms
@@ -100,9 +101,11 @@ def fit(
         **of_rows._asdict(),
     )
     model = dataclasses.replace(model, source=table)
+    give_back()  # the table, and what it was coded by
     # with the first checkpoint, so that a run that is killed can go on
     with keeping(NONE if sample_arguments.get("store") is None else files_of(model)):
         run = sample(model.target, **sample_arguments)
+    give_back()
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
     run.attributes["table"] = model.facts.to_json()

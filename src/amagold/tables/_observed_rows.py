@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from amagold.core import checks
+from amagold.core.freed_memory import give_back
 from amagold.tables._coefficient_draws import CoefficientDraws
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
@@ -35,6 +36,13 @@ class ObservedRows(NamedTuple):
         chosen = np.random.default_rng(seed).choice(len(self), num_rows, replace=False)
         chosen.sort()
         return ObservedRows(self.frame[chosen.tolist()], self.outcomes[chosen], self.model)
+
+
+def some_observed_rows(model: TableModel, table: Any, num_rows: int, seed: int) -> ObservedRows:
+    """At most so many of them; the table itself is let go."""
+    chosen = observed_rows(model, table).some(num_rows, seed)
+    give_back()
+    return chosen
 
 
 def observed_rows(model: TableModel, table: Any) -> ObservedRows:

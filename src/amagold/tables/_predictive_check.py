@@ -11,7 +11,7 @@ from amagold.core.optional_packages import required
 from amagold.models._regression import Outcome
 from amagold.sampling._next_steps import PredictiveCheck
 from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
-from amagold.tables._observed_rows import ObservedRows, observed_rows
+from amagold.tables._observed_rows import ObservedRows, some_observed_rows
 from amagold.tables._table_model import needs_model
 
 BINS = 10  # of equal counts
@@ -39,7 +39,7 @@ def predictive_check(
     """As `Run.predictive_check` says."""
     pandas = required("pandas", "tables")
     model = needs_model(run, "predictive_check")
-    rows = observed_rows(model, table).some(num_rows, seed)
+    rows = some_observed_rows(model, table, num_rows, seed)
     draws = coefficient_draws(run, model, num_draws)
     predicted, replicated = _replicated(rows, draws, seed)
     if predicted.ndim == 2:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from amagold.core.arrays import count_non_finite, spreads
 from amagold.models._coded_rows import CodedTable
 from amagold.models._regression import Likelihood
 from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, TableFacts
@@ -44,17 +45,22 @@ def describe_column(name: str, column: Any) -> ColumnFacts:
     """A column of a narwhals frame in a few figures."""
     if not column.dtype.is_numeric():
         return _levels(name, column)
-    values = np.asarray(column.to_numpy(), np.float64)
-    values = values[np.isfinite(values)]
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind not in "iuf":  # decimals
+        values = values.astype(np.float64)
+    if count_non_finite(values):
+        values = values[np.isfinite(values)]
     if not len(values):
         return ColumnFacts(name, (), (), (), 0)
     low, high = float(values.min()), float(values.max())
-    figures = (float(values.mean()), float(values.std()), low, high)
+    spread = float(spreads(values[:, None])[0])
+    figures = (float(values.mean(dtype=np.float64)), spread, low, high)
     if len(np.unique(values[:FIRST_LOOK])) <= MOST_LEVELS:
         found, counts = np.unique(values, return_counts=True)
         if len(found) <= MOST_LEVELS:
             levels = tuple(
-                (f"{value:g}", int(count)) for value, count in zip(found, counts, strict=True)
+                (f"{float(value):g}", int(count))
+                for value, count in zip(found, counts, strict=True)
             )
             return ColumnFacts(name, figures, (), levels, len(levels))
     counts = np.histogram(values, NUM_BINS, (low, high))[0]
