@@ -148,10 +148,14 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
     spread = values.std() or max(1.0, abs(float(values[0])))
     # inwards at the upper end, beyond which splines are not defined
     step = np.where(values + STEP * spread <= values.max(), STEP * spread, -STEP * spread)
-    here = over.z(over.rows.assign(**{name: values}))
-    there = over.z(over.rows.assign(**{name: values + step}))
+    ends = [over.of(over.rows.assign(**{name: at})) for at in (values, values + step)]
     moved = (values + step) - values  # as far as float64 moved it
-    return over.change(here, (there - here) / moved[:, None]).mean(axis=0)
+    total: Any = 0.0
+    for start in range(0, len(values), TOGETHER):
+        some = slice(start, start + TOGETHER)
+        here, there = (predictors(end.take(some), np) for end in ends)
+        total = total + over.change(here, (there - here) / moved[some, None]).sum(axis=0)
+    return total / len(values)
 
 
 def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:

@@ -8,6 +8,7 @@ import numpy as np
 from amagold.core import checks
 from amagold.core.freed_memory import give_back
 from amagold.tables._coefficient_draws import CoefficientDraws
+from amagold.tables._read_table import num_parquet_rows, read_table
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 
@@ -29,31 +30,54 @@ class ObservedRows(NamedTuple):
 
     def some(self, num_rows: int, seed: int) -> "ObservedRows":
         """At most so many of the rows, drawn without replacement."""
-        checks.whole_number("num_rows", num_rows, at_least=1, remedy="give how many rows to use")
-        checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
+        chosen = _chosen(len(self), num_rows, seed)
         if len(self) <= num_rows:
             return self
-        chosen = np.random.default_rng(seed).choice(len(self), num_rows, replace=False)
-        chosen.sort()
         return ObservedRows(self.frame[chosen.tolist()], self.outcomes[chosen], self.model)
 
 
 def some_observed_rows(model: TableModel, table: Any, num_rows: int, seed: int) -> ObservedRows:
-    """At most so many of them; the table itself is let go."""
-    chosen = observed_rows(model, table).some(num_rows, seed)
+    """At most so many of them; the table itself is let go, and of a Parquet file never there."""
+    _check_counts(model)
+    source = model.table(table)
+    count = None if model.arguments.get("drop_missing") else num_parquet_rows(source)
+    if count is None:
+        found = observed_rows(model, table).some(num_rows, seed)
+    else:
+        chosen = _chosen(count, num_rows, seed)
+        outcomes = _outcomes(model, read_table(source, columns=[model.outcome]))[chosen]
+        found = ObservedRows(model.rows(table, chosen), outcomes, model)
     give_back()
-    return chosen
+    return found
 
 
 def observed_rows(model: TableModel, table: Any) -> ObservedRows:
     """The rows that were fitted, or those of a table."""
+    _check_counts(model)
+    frame = model.rows(table)
+    return ObservedRows(frame, _outcomes(model, frame), model)
+
+
+def _chosen(count: int, num_rows: int, seed: int) -> np.ndarray:
+    """At most so many numbers of rows, drawn without replacement, in rising order."""
+    checks.whole_number("num_rows", num_rows, at_least=1, remedy="give how many rows to use")
+    checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
+    if count <= num_rows:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, num_rows, replace=False))
+
+
+def _check_counts(model: TableModel) -> None:
     of_rows = [name for name in ("weights", "trials") if name in model.arguments]
     if of_rows:
         raise ValueError(
             f"checks and comparisons need rows that count once each, but the model has "
             f"{', '.join(of_rows)}; fit without, or compare predictions"
         )
-    frame = model.rows(table)
+
+
+def _outcomes(model: TableModel, frame: Any) -> np.ndarray:
+    """Of all rows, whose classes must be those that were fitted."""
     outcomes, classes = outcome_of(model.outcome, frame, model.family)
     if classes != model.classes:
         raise ValueError(
@@ -61,4 +85,4 @@ def observed_rows(model: TableModel, table: Any) -> ObservedRows:
             f"{', '.join(map(repr, model.classes)) or 'which are numbers'}, got "
             f"{', '.join(map(repr, classes)) or 'numbers'}"
         )
-    return ObservedRows(frame, outcomes, model)
+    return outcomes

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from amagold.core.files import as_path
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
@@ -13,7 +15,8 @@ from amagold.tables._column_names import check_columns
 from amagold.tables._read_stored import read_data, read_store
 from amagold.tables._read_text import TEXTS, read_text
 
-FILES = (*TEXTS, ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+PARQUET = (".parquet", ".pq")
+FILES = (*TEXTS, *PARQUET, ".arrow", ".feather", ".ipc")
 
 
 def read_table(
@@ -21,6 +24,7 @@ def read_table(
     name: str = "table",
     columns: Sequence[str] | None = None,
     shown: bool | None = None,
+    rows: np.ndarray | None = None,
 ) -> Any:
     """The table as a narwhals frame, or a sentence.
 
@@ -29,9 +33,10 @@ def read_table(
       name: of the argument, for sentences.
       columns: that are needed; None takes all.
       shown: whether to show how far reading is; None does on a terminal.
+      rows: which rows of a Parquet file to keep, in rising order; None keeps all.
     """
     if isinstance(given, (str, Path)):
-        given = _read_file(as_path(name, given, "a file"), name, columns, shown)
+        given = _read_file(as_path(name, given, "a file"), name, columns, shown, rows)
     nw = required("narwhals", "tables")
     if isinstance(given, Data):
         required("pyarrow", "tables")
@@ -62,7 +67,26 @@ def suffix_of(path: Path) -> str:
     return found[-2] if found[-1:] == [".gz"] and len(found) > 1 else "".join(found[-1:])
 
 
-def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool | None) -> Any:
+def num_parquet_rows(given: Any) -> int | None:
+    """Of a Parquet file, whose rows can be read a few at a time; None of anything else."""
+    if not isinstance(given, (str, Path)) or suffix_of(Path(given)) not in PARQUET:
+        return None
+    pyarrow = required("pyarrow", "tables")
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_metadata(given).num_rows
+    except (pyarrow.ArrowException, OSError):  # whoever reads it says why
+        return None
+
+
+def _read_file(
+    path: Path,
+    name: str,
+    columns: Sequence[str] | None,
+    shown: bool | None,
+    rows: np.ndarray | None = None,
+) -> Any:
     if path.is_dir():
         return _read_folder(path, name, columns, shown)
     if not path.is_file():
@@ -75,8 +99,8 @@ def _read_file(path: Path, name: str, columns: Sequence[str] | None, shown: bool
     pyarrow = required("pyarrow", "tables")
     with show_steps(f"Reading {path.name}", shown=shown) as report:
         try:
-            if suffix in (".parquet", ".pq"):
-                return _read_parquet(path, columns, report)
+            if suffix in PARQUET:
+                return _read_parquet(path, columns, report, rows)
             if suffix in (".arrow", ".feather", ".ipc"):
                 return _read_arrow(path, columns)
             return read_text(path, suffix, columns, report)
@@ -107,7 +131,9 @@ def _read_folder(path: Path, name: str, columns: Sequence[str] | None, shown: bo
         raise ValueError(f"{name} must have columns of one type in all files, but {why}") from None
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None, report: Any) -> Any:
+def _read_parquet(
+    path: Path, columns: Sequence[str] | None, report: Any, rows: np.ndarray | None
+) -> Any:
     """One group of rows after the other."""
     import pyarrow
     from pyarrow import parquet
@@ -115,9 +141,13 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, report: Any) -> Any
     with parquet.ParquetFile(path) as file:
         check_columns(columns, file.schema_arrow.names)
         chosen = None if columns is None else list(dict.fromkeys(columns))
-        number, found = file.num_row_groups, []
+        number, found, start = file.num_row_groups, [], 0
         for group in range(number):
-            found.append(file.read_row_group(group, columns=chosen))
+            part = file.read_row_group(group, columns=chosen)
+            if rows is not None:
+                first, last = np.searchsorted(rows, (start, start + len(part)))
+                start, part = start + len(part), part.take(rows[first:last] - start)
+            found.append(part)
             report(group + 1, number)
         return pyarrow.concat_tables(found) if found else file.read(columns=chosen)
 

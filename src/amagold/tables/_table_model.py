@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from amagold.models._gaussian_sums import GaussianSums
 from amagold.models._regression import Likelihood, Outcome
 from amagold.models._weighted import Weighted
@@ -68,17 +70,21 @@ class TableModel:
         """What is added to the predictor of each row; None where nothing is."""
         return self._added.terms(frame).offset
 
-    def rows(self, table: Any = None) -> Any:
-        """The rows that were fitted, or others with their outcomes: a narwhals frame without
-        missing values.
-        """
+    def table(self, table: Any = None) -> Any:
+        """The table that was fitted, or another, or its path."""
         given = self.source if table is None else table
         if given is None:
             raise ValueError(
                 "table must be given, because the run was stored without its rows, which are "
                 "many; give the table that was fitted (--table TABLE)"
             )
-        frame = read_table(given, columns=self.columns)
+        return given
+
+    def rows(self, table: Any = None, chosen: np.ndarray | None = None) -> Any:
+        """The rows that were fitted, or others with their outcomes, or some of a Parquet file's: a
+        narwhals frame without missing values.
+        """
+        frame = read_table(self.table(table), columns=self.columns, rows=chosen)
         return without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
 
     def known_target(self, table: Any = None) -> Posterior:
