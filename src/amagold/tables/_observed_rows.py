@@ -46,6 +46,7 @@ def some_observed_rows(model: TableModel, table: Any, num_rows: int, seed: int) 
     else:
         chosen = _chosen(count, num_rows, seed)
         outcomes = _outcomes(model, read_table(source, columns=[model.outcome]))[chosen]
+        give_back()
         found = ObservedRows(model.rows(table, chosen), outcomes, model)
     give_back()
     return found
