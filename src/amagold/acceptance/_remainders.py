@@ -10,7 +10,6 @@ confirms it to within its own rounding, so that nothing is ever worse than the s
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -62,23 +61,15 @@ def differences_and_rounding(
 ) -> Remainder:
     """The same, and what rounding may have added to each."""
 
-    found = jax.vmap(partial(_remainders_of_row, bounds, order))(
+    def one(center: Predictor, steps: Changes, row: Example) -> Remainder:
+        return jax.vmap(
+            lambda step: remainder(lambda at: -bounds.outcome(at, row), order, center, step)
+        )(steps)
+
+    found = jax.vmap(one)(
         *predictors_of(bounds, reference.position, position, proposed, rows), rows
     )
     return Remainder(found.value[:, 1] - found.value[:, 0], found.rounding.sum(axis=1))
-
-
-# traced once for all programs that ask; inlined, so that these stay the same
-@partial(jax.jit, static_argnums=(0, 1), inline=True)
-def _remainders_of_row(
-    bounds: LinearBounds, order: int, center: Predictor, steps: Changes, row: Example
-) -> Remainder:
-    """Of one row, to either position."""
-
-    def one(step: Predictor) -> Remainder:
-        return remainder(lambda at: -bounds.outcome(at, row), order, center, step)
-
-    return jax.vmap(one)(steps)
 
 
 def predictors_of(

@@ -18,7 +18,6 @@ from amagold.core import trees
 from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
 from amagold.core.files import name_in_the_making, remove_abandoned
-from amagold.core.freed_memory import give_back
 from amagold.processes import share, watched
 from amagold.runner._chains import start_chains
 from amagold.runner._placement import using
@@ -141,7 +140,6 @@ def run_prepared(
         stopper = agreed(own)
         with watch_compilation() as compiling:
             prepared = make()
-            give_back()  # what passes over the data and compilers took
             say(prepared.plan, progress, (*prepared.sampler.target.notes, *idle_cores()))
             states_key = make_keys(settings.seed).states
             states = start_chains(prepared.sampler, prepared.positions, states_key)
