@@ -135,6 +135,37 @@ def test_rows_that_differ_are_left_alone():
     assert not found.is_merged
 
 
+@pytest.mark.parametrize("block", [1, 3, 1000])
+def test_groups_are_those_of_numpy(monkeypatch, block):
+    monkeypatch.setattr(merging, "BLOCK", block)
+    bits = np.random.default_rng(1).integers(0, 40, 100).astype(np.uint64) << np.uint64(60)
+    bits += np.arange(100, dtype=np.uint64) % np.uint64(2)
+    found, first, group = np.unique(bits, return_index=True, return_inverse=True)
+    assert 1 < len(found) < 100
+    ours = merging._sorted_groups(bits)
+    np.testing.assert_array_equal(ours[0], first)
+    np.testing.assert_array_equal(ours[1], group)
+
+
+@pytest.mark.parametrize("block", [3, 1000])
+def test_blocks_of_rows_do_not_show(monkeypatch, block):
+    generator = np.random.default_rng(2)
+    columns = [generator.integers(-1, 3, 200).astype(np.int8), generator.integers(0, 2, 200) / 3.0]
+    whole = merging._groups(columns, 200)
+    monkeypatch.setattr(merging, "BLOCK", block)
+    parts = merging._groups(columns, 200)
+    assert whole is not None
+    assert parts is not None
+    assert len(whole.first) == 8
+    for ours, theirs in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    # rows that only a fingerprint calls equal are not merged, wherever they are
+    other = columns[1].copy()
+    other[-1] += 1.0
+    assert not merging._are_alike(other, columns[1][whole.first], whole.group)
+    assert merging._are_alike(columns[1], columns[1][whole.first], whole.group)
+
+
 def test_minus_zero_is_zero_and_outcomes_are_kept_apart():
     numbers = np.array([[0.0], [-0.0], [0.0], [0.0], [1.0], [1.0], [1.0], [1.0]])
     given, outcomes = (

@@ -2,6 +2,7 @@
 however many there are.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -50,4 +51,4 @@ def alias_table(weights: Float[np.ndarray, " slots"]) -> AliasTable:
         probability[heavy] = np.clip(1.0 - (demand[last] - supply), 0.0, 1.0)
         alias[heavy[:-1]] = heavy[1:]
         probability[heavy[-1]] = 1.0
-    return AliasTable(jnp.asarray(probability), jnp.asarray(alias))
+    return AliasTable(jax.device_put(probability), jax.device_put(alias))

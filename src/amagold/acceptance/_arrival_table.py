@@ -111,11 +111,12 @@ def arrival_table(sums: BoundSums, bound: RowBound, num_examples: int) -> Arriva
     drawn = np.where(
         np.arange(len(weights)) < used, np.maximum(weights, np.finfo(np.float64).tiny), 0.0
     )
+    excess = 1.0 if each == 1 or not total else candidates / total
     return ArrivalTable(
         alias=alias_table(drawn),
-        weights=jnp.asarray(weights, jnp.float32),
-        total=jnp.float32(total),
-        excess=jnp.float32(1.0 if each == 1 or not total else candidates / total),
+        weights=jax.device_put(weights.astype(np.float32)),
+        total=jax.device_put(np.float32(total)),
+        excess=jax.device_put(np.float32(excess)),
         bound=bound,
         num_rows=num_examples,
         each=each,

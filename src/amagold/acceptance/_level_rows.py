@@ -191,8 +191,9 @@ def level_rows(target: Posterior, bounds: LinearBounds, position: Position) -> L
         return jnp.asarray(np.concatenate([numbers, last]).astype(dtype))
 
     return LevelRows(
-        order=jnp.asarray(order),
-        upto=None if upto is None else jnp.asarray(upto),
+        # as they are, where `jnp.asarray` would copy
+        order=jax.device_put(order),
+        upto=None if upto is None else jax.device_put(upto),
         units=jnp.asarray(np.concatenate([units, last]), jnp.float32),
         first=cells(first, np.uint32),
         count=cells(count, np.uint32),

@@ -15,6 +15,7 @@ from amagold.acceptance._level_test import NUM_WORDS, LevelTest
 from amagold.core import trees
 from amagold.core.array_types import Float
 from amagold.core.compiling import ONCE, jit
+from amagold.core.freed_memory import give_back
 from amagold.core.shapes import RandomKey, Scalar
 from amagold.data import InMemory
 from amagold.mode._derivatives import whole_hessian
@@ -76,6 +77,7 @@ def level_test(
         most=jnp.float32(target.num_examples if most is None else most),
         rare=rare_rows(target, bounds, position),
     )
+    give_back()  # copies of all levels, several times over
     return _measured(target, test, norm)
 
 

@@ -5,6 +5,7 @@ and a table to draw them from.
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -87,10 +88,10 @@ class Tuna:
             reference=reference,
             largest=sums.largest_norm,
             table=arrival_table(sums, bound, target.num_examples),
-            spread=jnp.float32(0.0),
-            noise=jnp.float32(self.noise),
-            typical=jnp.float32(0.0),
-            most=jnp.float32(target.num_examples if self.most is None else self.most),
+            spread=_number(0.0),
+            noise=_number(self.noise),
+            typical=_number(0.0),
+            most=_number(target.num_examples if self.most is None else self.most),
         )
         return _measured(target, test)
 
@@ -167,7 +168,7 @@ def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Refe
         reference=reference,
         largest=sums.largest_norm,
         table=arrival_table(sums, bound, target.num_examples),
-        most=jnp.float32(target.num_examples) if was_usual else test.most,
+        most=_number(target.num_examples) if was_usual else test.most,
     )
     return _measured(target, grown)
 
@@ -185,9 +186,11 @@ def _measured(target: Posterior, test: TunaTest) -> TunaTest:
     # their number varies like a Poisson number, and with the two positions; even, so that little
     # else makes another program
     usual = 2 * math.ceil((SPARE + MANY_TIMES * typical) / 2)
-    return dataclasses.replace(
-        test, spread=jnp.float32(spread), typical=jnp.float32(typical), usual=usual
-    )
+    return dataclasses.replace(test, spread=_number(spread), typical=_number(typical), usual=usual)
+
+
+def _number(value: Any) -> Scalar:
+    return jax.device_put(np.float32(value))
 
 
 @jit(ONCE)

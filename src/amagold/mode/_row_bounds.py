@@ -61,9 +61,8 @@ class Norm(NamedTuple):
 
     @classmethod
     def of_factor(cls, factor: HostMatrix) -> "Norm":
-        return cls(
-            jnp.asarray(factor.T, jnp.float32), jnp.asarray(np.linalg.inv(factor), jnp.float32)
-        )
+        both = factor.T, np.linalg.inv(factor)
+        return cls(*(jax.device_put(np.ascontiguousarray(each, np.float32)) for each in both))
 
 
 @trees.record(static=("bounds", "order"))

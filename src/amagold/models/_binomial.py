@@ -78,6 +78,8 @@ class Binomial:
         return self.of_one.mean(z)
 
     def draw(self, key: jax.Array, z: jax.Array, trials: Any = 1.0) -> jax.Array:
+        if isinstance(trials, float) and trials == 1.0:
+            return self.of_one.draw(key, z)
         num_trials = jnp.broadcast_to(jnp.asarray(trials, jnp.float32), z.shape)
         return jax.random.binomial(key, num_trials, self.mean(z))
 

@@ -284,4 +284,5 @@ def _transform(sheet: Sheet, units: Units, is_matrix: bool) -> UserScale:
 
 
 def _single(numbers: object) -> jax.Array:
-    return jnp.asarray(np.asarray(numbers, np.float64).astype(np.float32))
+    # put there by no program, as `jnp.asarray` would compile one for every shape
+    return jax.device_put(np.asarray(numbers, np.float64).astype(np.float32))

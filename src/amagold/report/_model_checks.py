@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from amagold.core.freed_memory import give_back
 from amagold.report._calibration_chart import (
     CalibrationChart,
     StatisticRow,
@@ -116,6 +117,8 @@ def _asked(ask: Callable[..., Any], table: Any) -> tuple[Any, str]:
     except ValueError as reason:
         is_asked_for = str(reason).startswith("table must be given")
         return None, HOW_TO if is_asked_for else str(reason)
+    finally:
+        give_back()  # of each part, so that they do not add up
 
 
 def _effect(row: dict[str, Any], label: str, detail: str, times: float) -> Estimate:

@@ -65,7 +65,7 @@ class CoefficientDraws(NamedTuple):
             start += size
         return RowPredictors(
             (rows.numbers - center).astype(kind),
-            rows.codes + 1,
+            rows.codes.astype(np.int32) + 1,
             rows.multipliers.astype(kind),
             np.zeros(len(rows), kind) if offset is None else np.asarray(offset, kind),
             np.ascontiguousarray(chosen[:, :width].T, kind),

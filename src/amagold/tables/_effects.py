@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("term", "level", "mean", "sd", "lower", "upper")
 STEP = 1e-6  # of a column's spread, by which it is moved for its derivative
-MOST_ROWS = 2**13  # that are coded together
+MOST_ROWS = 2**11  # that are coded together
+TOGETHER = 512  # rows whose derivatives are there at a time
 MOST_NUMBERS = 10**9  # of rows, levels and draws of one factor
 
 
@@ -144,10 +145,17 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
     spread = values.std() or max(1.0, abs(float(values[0])))
     # inwards at the upper end, beyond which splines are not defined
     step = np.where(values + STEP * spread <= values.max(), STEP * spread, -STEP * spread)
-    here = over.z(over.rows.assign(**{name: values}))
-    there = over.z(over.rows.assign(**{name: values + step}))
     moved = (values + step) - values  # as far as float64 moved it
-    return over.average(over.change(here, (there - here) / moved[:, None]))
+    weights = np.ones(len(values)) if over.counts is None else over.counts
+    total: Any = 0.0
+    for start in range(0, len(values), TOGETHER):
+        some = slice(start, start + TOGETHER)
+        rows = over.rows.iloc[some]
+        here = over.z(rows.assign(**{name: values[some]}))
+        there = over.z(rows.assign(**{name: (values + step)[some]}))
+        slopes = over.change(here, (there - here) / moved[some, None])
+        total = total + np.tensordot(weights[some], slopes, 1)
+    return total / weights.sum()
 
 
 def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:

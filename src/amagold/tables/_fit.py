@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from amagold import models
+from amagold.core.freed_memory import give_back
 from amagold.core.scratch import is_large
 from amagold.models._merged_rows import MergedRows, merged_rows
 from amagold.priors import TermPrior
@@ -106,9 +107,11 @@ def fit(
         **of_rows._asdict(),
     )
     model = model if model.source is not None else dataclasses.replace(model, source=table)
+    give_back()  # the table, and what it was coded by
     # with the first checkpoint, so that a run that is killed can go on
     with keeping(NONE if sample_arguments.get("store") is None else files_of(model)):
         run = sample(model.target, **sample_arguments)
+    give_back()
     run.attributes["formula"] = model.terms.formula
     run.attributes["family"] = family
     run.attributes["table"] = model.facts.to_json()

@@ -23,6 +23,11 @@ class Distinct(NamedTuple):
     rows: np.ndarray  # for each of them a row of the table
 
 
+def code_type(number: int) -> Any:
+    """The narrowest whole numbers that have room for -1 and the codes of so many levels."""
+    return np.min_scalar_type(-max(1, number))
+
+
 class FormulaColumns:
     """The columns of a narwhals frame, each converted once when it is asked for."""
 
@@ -66,12 +71,13 @@ class FormulaColumns:
             for levels in found:
                 joined = joined * len(levels.values) + levels.codes
             codes, distinct = pandas.factorize(joined)
-            places, number = codes.astype(np.int32), len(distinct)
+            places, number = codes.astype(code_type(len(distinct))), len(distinct)
         rows = np.full(number, -1, np.int64)
         rows[places] = np.arange(self.num_rows)
         is_met = rows >= 0
         if not is_met.all():  # declared levels that no row has
-            places, rows = (np.cumsum(is_met, dtype=np.int32) - 1)[places], rows[is_met]
+            kept = (np.cumsum(is_met) - 1).astype(places.dtype)
+            places, rows = kept[places], rows[is_met]
         return Distinct(places, rows)
 
     def _converted(self, name: str) -> Any:
@@ -102,7 +108,7 @@ class FormulaColumns:
                 f"formula must have factors of at most {MOST_LEVELS:,} levels, but {name!r} has "
                 f"{len(found):,}; leave it out, or make fewer of it"
             )
-        return ColumnLevels(np.asarray(codes, np.int32), found)
+        return ColumnLevels(np.asarray(codes, code_type(len(found))), found)
 
     def frame(self, names: list[str], rows: np.ndarray | None = None) -> Any:
         """These columns as pandas' frame, of all rows or of some."""
@@ -168,7 +174,7 @@ def _categories(name: str, column: Any) -> Any:
         coded = coded.combine_chunks()
     found = np.asarray(coded.dictionary.to_pylist(), object)
     order = np.argsort(found)
-    rank = np.empty(len(found), np.int32)
+    rank = np.empty(len(found), code_type(len(found)))
     rank[order] = np.arange(len(found))
     codes = rank[coded.indices.to_numpy()]
     return pandas.Categorical.from_codes(codes, pandas.Index(found[order], dtype=object))

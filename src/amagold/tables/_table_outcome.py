@@ -31,7 +31,7 @@ def outcome_of(name: str, frame: Any, family: str) -> tuple[np.ndarray, tuple[st
                 f"outcome {name!r} must vary, but it is {values[0]:g} in all rows, from which "
                 "nothing can be learned"
             )
-        if family in TWO_CLASSES and (np.abs(values) == 1.0).all():
+        if family in TWO_CLASSES and ((values == 1.0) | (values == -1.0)).all():
             values = (values > 0.0).astype(np.float64)  # -1 and 1 are two classes too
         if not is_boolean:
             return values, ()

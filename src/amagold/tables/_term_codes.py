@@ -12,7 +12,7 @@ import numpy as np
 
 from amagold.core.arrays import blocks
 from amagold.models._coded_rows import CodedTable
-from amagold.tables._formula_columns import FormulaColumns
+from amagold.tables._formula_columns import FormulaColumns, code_type
 from amagold.tables._formula_text import FormulaPart, ParsedFormula
 
 INTERCEPT = "Intercept"
@@ -107,12 +107,16 @@ def _table(found: list[tuple[str, list[str], Block]], num_rows: int) -> CodedTab
     places = iter(range(len(times)))
     return CodedTable(
         _stacked([column for block in every for column in block.numbers], num_rows, np.float64),
-        _stacked([block.code for block in codes], num_rows, np.int32),
+        _stacked([block.code for block in codes], num_rows, _common_type(codes)),
         _stacked(times, num_rows, np.float64),
         tuple(name for _, names, _ in found for name in names),
         tuple(len(names) for _, names, block in found if block.code is not None),
         tuple(None if block.multiplier is None else next(places) for block in codes),
     )
+
+
+def _common_type(codes: list[Block]) -> Any:
+    return np.result_type(np.int8, *(block.code for block in codes if block.code is not None))
 
 
 def _block(spec: Any, term: Any, formula: ParsedFormula, columns: FormulaColumns) -> Block:
@@ -166,9 +170,9 @@ def _looked_up(matrix: Any, places: Any, times: np.ndarray | None) -> Block:
     if per_row.max(initial=0) > 1:
         dense = matrix.toarray()[places]
         return Block(list((dense if times is None else dense * times[:, None]).T))
-    code = np.full(num_rows, -1, np.int32)
+    code = np.full(num_rows, -1, code_type(width))
     value = np.ones(num_rows)
-    code[matrix.indices] = np.repeat(np.arange(width, dtype=np.int32), np.diff(matrix.indptr))
+    code[matrix.indices] = np.repeat(np.arange(width, dtype=code.dtype), np.diff(matrix.indptr))
     value[matrix.indices] = matrix.data
     multiplier = None if (value == 1.0).all() else value[places]
     if times is not None:

@@ -127,6 +127,15 @@ BENCHMARKS = (
         is_long=True,
     ),
     Benchmark(
+        "memory-table",
+        "peak memory of amagold fit with store and report, 3 million rows of a Parquet file and "
+        "490 coefficients, beyond that of the imports / bytes of its columns as float64",
+        3.0,
+        False,
+        partial(memory.measure_table, 3_000_000),
+        is_long=True,
+    ),
+    Benchmark(
         "flat-logistic-1e6",
         "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at "
         "the mode: 10^6 x 20",

@@ -1,7 +1,11 @@
 """Memory stays where it is: thinning happens inside the run, and stored draws leave it."""
 
+import contextlib
+import io
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from amagold_lab.bench.measure import Measurement, NoRatioError
@@ -11,12 +15,16 @@ STORED_CHAINS, FEW, MANY = 4, 10_000, 1_000_000
 LARGE_EXAMPLES, LARGE_PARAMETERS, SMALL_EXAMPLES = 10_000_000, 20, 2_000
 
 
-def peak_memory(call: str) -> int:
+def peak_memory(call: str, environment: dict[str, str] | None = None) -> int:
     """The most memory that a process of its own held during a call of a function below."""
     program = f"from amagold_lab.bench import memory; memory.{call}; memory.print_peak()"
     return int(
         subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | (environment or {}),
         ).stdout
     )
 
@@ -52,7 +60,6 @@ def draw_thinned(thin: int) -> None:
 
 
 def draw_stored(num_samples: int) -> None:
-    import tempfile
     import warnings
 
     from amagold.sampling._sample import sample
@@ -119,6 +126,46 @@ def measure_data(num_examples: int, num_parameters: int, seconds: float) -> Meas
     return Measurement(
         (all_of_it - imports) / data, details=f"{words}; {data / 1e6:.0f} MB of data"
     )
+
+
+def import_for_tables() -> None:
+    """The same for a fit of a table with its report."""
+    import_only()
+    import formulaic  # noqa: F401
+    import jinja2  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import zarr  # noqa: F401
+
+    from amagold.report import _run_page  # noqa: F401
+    from amagold.tables import _effects, _fit, _predictive_check  # noqa: F401
+
+
+def fit_flights(folder: str) -> None:
+    """From the file to the report, as `amagold fit` does."""
+    from amagold.cli._main import main
+    from amagold_lab.bench.factors import FORMULA
+
+    where = Path(folder)
+    more = ["--store", str(where / "run.zarr"), "--report", str(where / "report.html")]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        if main(["fit", str(where / "flights.parquet"), FORMULA, *more]):
+            raise NoRatioError("the fit failed")
+
+
+def measure_table(num_rows: int, seconds: float) -> Measurement:
+    """With programs compiled anew, which takes memory too."""
+    from amagold.core.program_cache import VARIABLE
+    from amagold_lab.bench.factors import flights
+
+    table = flights(num_rows)
+    data = 8 * num_rows * len(table.columns)
+    with tempfile.TemporaryDirectory() as folder:
+        as_texts = {"origin": str, "destination": str}  # as files of flights have them
+        table.astype(as_texts).to_parquet(Path(folder) / "flights.parquet")
+        imports = 1024 * peak_memory("import_for_tables()")
+        whole = 1024 * peak_memory(f"fit_flights({folder!r})", {VARIABLE: "off"})
+    words = f"{(whole - imports) / 1e6:.0f} MB; {data / 1e6:.0f} MB of numbers in float64"
+    return Measurement((whole - imports) / data, details=words)
 
 
 def measure_thinning(seconds: float) -> Measurement:
