@@ -7,10 +7,11 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 nw = pytest.importorskip("narwhals")
 
-from amagold.tables._data_warnings import _gram  # noqa: E402
+from expanded_terms import expanded  # noqa: E402
+
+from amagold.tables._data_warnings import _gram, light_weights  # noqa: E402
 from amagold.tables._formula_text import parsed_formula  # noqa: E402
 from amagold.tables._terms import terms_of  # noqa: E402
-from tests.tables.test_term_codes import expanded  # noqa: E402
 
 NUM_ROWS = 200
 
@@ -74,3 +75,10 @@ def test_separated_levels_and_numbers_are_named():
     (said,) = doubts("x", frame)
     assert "'x' tells apart" in said
     assert doubts("x", frame, has_classes=False) == ()
+
+
+def test_weights_that_were_divided_by_their_sum_are_named():
+    (said,) = light_weights(np.full(NUM_ROWS, 1.0 / NUM_ROWS), 3)
+    assert "they add up to 1, so that all rows together count as so many" in said
+    assert light_weights(np.ones(NUM_ROWS), 3) == []
+    assert light_weights(None, 3) == []

@@ -55,6 +55,18 @@ def rare_class(observed: np.ndarray) -> list[str]:
     ]
 
 
+def light_weights(weights: np.ndarray | None, num_coefficients: int) -> list[str]:
+    """Weights that were divided by their sum, as surveys have them: the rows count as one."""
+    total = np.inf if weights is None else float(weights.sum())
+    if total >= num_coefficients:
+        return []
+    return [
+        f"Light weights: they add up to {total:.3g}, so that all rows together count as so many, "
+        f"for {num_coefficients:,} coefficients; the priors say most. Give how often each row "
+        "counts, such as weights whose mean is 1."
+    ]
+
+
 def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.ndarray) -> list[str]:
     """Levels and numbers that one class alone has: the likelihood has no maximum there."""
     is_one = observed > 0

@@ -15,6 +15,7 @@ from amagold.sampling import sample
 from amagold.sampling._advice import warn
 from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
+from amagold.tables._data_warnings import light_weights
 from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
@@ -145,6 +146,8 @@ def model_of(
     terms, coded = terms_of(parsed, frame, observed if is_two else None)
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
     rows = columns.terms(frame)
+    doubts = light_weights(rows.weights, len(coded.names) + terms.has_intercept)
+    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts))
     try:
         target = _built(coded, observed, rows, family, terms.has_intercept, options)
     except ValueError as reason:  # models speak of X and y
