@@ -155,6 +155,11 @@ FILES |= {
     "a name without end": (b"a" * 200_000 + b",late\n1,2\n", "late ~ x", "field larger than"),
     "mixed types": (changed(x=["a", 1.5, "2024-01-01"] * 20), "late ~ I(x * 2)", "x * 2"),
     "twice the same": (changed(), "late ~ x + x + nothing", "'nothing' is none"),
+    "the outcome in other units": (
+        changed(late=np.arange(NUM_ROWS) * 1.8 + 32, celsius=np.arange(NUM_ROWS)),
+        ["late ~ x + celsius", "--family", "linear"],
+        "must scatter about what the terms say",
+    ),
     "too wide an outcome": (
         changed(late=np.arange(NUM_ROWS) * 1e200),
         ["late ~ x", "--family", "linear"],
@@ -280,13 +285,16 @@ def test_what_is_no_file(kind, tmp_path, capsys):
     assert " must " in said_of(capsys, tmp_path, str(place), "late ~ x")
 
 
-@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="no such permissions")
-def test_a_file_that_may_not_be_read(tmp_path, capsys):
+def test_a_file_that_may_not_be_read(tmp_path, capsys, monkeypatch):
     file = tmp_path / "table.csv"
     file.write_bytes(WHOLE)
     file.chmod(0)
-    if os.access(file, os.R_OK):
-        pytest.skip("this user may read everything")
+    if os.access(file, os.R_OK):  # this user may read everything
+
+        def refused(path, mode):
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr("amagold.tables._read_text.open", refused, raising=False)
     assert "Permission denied" in said_of(capsys, tmp_path, str(file), "late ~ x")
 
 

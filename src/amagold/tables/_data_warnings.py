@@ -1,5 +1,7 @@
 """What the data cannot say, before anything is sampled: the prior alone decides it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from amagold.models._coded_rows import CodedTable
@@ -79,15 +81,35 @@ def separated_terms(coded: CodedTable, terms: tuple[Term, ...], observed: np.nda
         is_mixed = not len(below) or not len(above)
         if not is_mixed and (below.max() < above.min() or above.max() < below.min()):
             found.append(names[first + place])
-    start = first + coded.numbers.shape[1]
+    found += _levels_of(coded, is_one, lambda met, ones: (ones == 0) | (ones == met))
+    return _separation(found)
+
+
+def levels_without_events(coded: CodedTable, counts: np.ndarray) -> list[str]:
+    """Levels whose counts are all zero: the likelihood rises for ever as their rate falls."""
+    return _separation(_levels_of(coded, counts > 0, lambda met, some: some == 0))
+
+
+def _levels_of(
+    coded: CodedTable,
+    is_one: np.ndarray,
+    is_odd: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> list[str]:
+    """Names of levels that are odd by how many rows they have, and how many of them are ones."""
+    found: list[str] = []
+    start = coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
         codes = coded.codes[:, factor]
         met = np.bincount(codes[codes >= 0], minlength=size)
         ones = np.bincount(codes[(codes >= 0) & is_one], minlength=size)
-        one_sided = np.flatnonzero((met > 0) & ((ones == 0) | (ones == met)))
         if coded.multiplied_by[factor] is None:
-            found += [coded.names[start - first + level] for level in one_sided]
+            odd = np.flatnonzero((met > 0) & is_odd(met, ones))
+            found += [coded.names[start + level] for level in odd]
         start += size
+    return found
+
+
+def _separation(found: list[str]) -> list[str]:
     if not found:
         return []
     told = ", ".join(map(repr, found[:FEW])) + (

@@ -137,8 +137,9 @@ def _is_bound(call: ast.Call, argument: ast.expr) -> bool:
 
 def _constant(node: ast.expr) -> float | None:
     """The value of arithmetic without columns, in floating point, which is bounded in time."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-        return _finite(lambda: float(node.value))
+    number = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(number, (int, float)):
+        return _finite(lambda: float(number))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _constant(node.operand)
         return None if value is None else (-value if isinstance(node.op, ast.USub) else value)
