@@ -41,14 +41,34 @@ def dummies(formula, frame):
     return np.column_stack([np.ones(len(frame)), *(each.to_numpy() for each in columns)])
 
 
-def by_glum(formula, frame, family, is_weighted, max_iter=500):
-    """Estimates and their standard errors, the intercept first."""
-    glum = pytest.importorskip("glum")
-    X, y = predictors(formula, frame), frame[formula.split("~")[0].strip()].astype(float)
-    rows = {"sample_weight": frame.times, "offset": frame["shift"]} if is_weighted else {}
-    link = {"gamma": "log"}.get(family, "auto")
-    model = glum.GeneralizedLinearRegressor(
-        alpha=0, family=family, link=link, drop_first=True, gradient_tol=1e-10, max_iter=max_iter
-    ).fit(X, y.to_numpy(), **rows)
-    errors = model.std_errors(X=X, y=y.to_numpy(), robust=False, **rows)
+def by_glum(formula, frame, family, is_weighted=False, prior_width=None):
+    """Estimates, the intercept first: with a normal prior of levels, if its width is given."""
+    model = _fitted(formula, frame, family, is_weighted, prior_width)[0]
+    return np.array([model.intercept_, *model.coef_])
+
+
+def with_errors(formula, frame, family, is_weighted):
+    """Estimates and their standard errors."""
+    model, X, y, rows = _fitted(formula, frame, family, is_weighted, None)
+    errors = model.std_errors(X=X, y=y, robust=False, **rows)
     return np.array([model.intercept_, *model.coef_]), np.asarray(errors)
+
+
+def _fitted(formula, frame, family, is_weighted, prior_width):
+    glum = pytest.importorskip("glum")
+    X = predictors(formula, frame)
+    y = frame[formula.split("~")[0].strip()].to_numpy(np.float64)
+    rows = {"sample_weight": frame.times, "offset": frame["shift"]} if is_weighted else {}
+    is_factor = [X[name].dtype == "category" for name in X]
+    # glum's energy is that of one row: -log p / N + alpha / 2 sum w^2
+    alpha = 0.0 if prior_width is None else 1.0 / (len(X) * prior_width**2)
+    model = glum.GeneralizedLinearRegressor(
+        alpha=alpha,
+        P2=np.array(is_factor, float) if alpha else "identity",
+        family=family,
+        link="log" if family == "gamma" else "auto",
+        drop_first=True,
+        gradient_tol=1e-10,
+        max_iter=500,
+    )
+    return model.fit(X, y, **rows), X, y, rows

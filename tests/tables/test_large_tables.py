@@ -20,6 +20,7 @@ from table_modes import terms_of  # noqa: E402
 import amagold  # noqa: E402
 from amagold.cli import main  # noqa: E402
 
+WIDE = 1e3  # of priors: even N(0, 2^2) moves the levels of an hour, of which the first is rare
 SKEW = 0.1  # posterior standard deviations between mean and mode, of levels of a few rows
 
 
@@ -62,7 +63,7 @@ def worst_mean(draws, estimates):
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_part_of_the_diamonds():
     formula, frame = "price ~ carat + cut", real_table("ggplot2/diamonds", every=20)
-    estimates, _ = by_glum(formula, frame, "normal", True)
+    estimates = by_glum(formula, frame, "normal", True)
     run = amagold.fit(
         formula,
         frame,
@@ -75,7 +76,7 @@ def test_a_part_of_the_diamonds():
     )
     draws = draws_of(formula, run.posterior)
     assert worst_mean(draws, estimates) < 1.0
-    forgotten, _ = by_glum(formula, frame, "normal", False)
+    forgotten = by_glum(formula, frame, "normal", False)
     assert worst_mean(draws, forgotten) > PLANTED
 
 
@@ -92,17 +93,22 @@ LARGE = {
 def test_means_are_the_estimates_of_glum(family):
     formula, name, theirs = LARGE[family]
     frame = real_table(name)
-    estimates, errors = by_glum(formula, frame, theirs, True)
+    estimates = by_glum(formula, frame, theirs, True)
     run = amagold.fit(
-        formula, frame, family, weights="times", offset="shift", num_samples=1000, progress=False
+        formula,
+        frame,
+        family,
+        prior_scale=WIDE,
+        weights="times",
+        offset="shift",
+        num_samples=1000,
+        progress=False,
     )
     draws = draws_of(formula, run.posterior)
     summary = run.summary()
-    widths = draws.std(axis=(0, 1)) / errors
     print(
         f"{family}: {len(frame):,} rows, {draws.shape[-1]} coefficients, "
-        f"{worst_mean(draws, estimates):.2f} of what is allowed, widths {widths.min():.2f} to "
-        f"{widths.max():.2f} standard errors, R-hat {summary.r_hat.max():.3f}, "
+        f"{worst_mean(draws, estimates):.2f} of what is allowed, R-hat {summary.r_hat.max():.3f}, "
         f"ESS {summary.ess_bulk.min():.0f}"
     )
     assert summary.r_hat.max() < 1.02
@@ -111,17 +117,16 @@ def test_means_are_the_estimates_of_glum(family):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_three_million_flights_by_the_command(tmp_path, capsys):
     """From the Parquet file to the report, as in docs/tables.md. Some airports have a few flights,
-    of one class alone, and no finite estimate: all others are compared.
+    of one class alone: glum has the same prior of levels, N(0, 2^2).
     """
     pytest.importorskip("glum")
     file = three_million_flights(tmp_path)
     frame = pandas.read_parquet(file)
     when = frame.date.dt
     frame = frame.assign(late=(frame.delay > 15).astype(int), distance=frame.distance / 1e3)
-    frame = frame.assign(month=when.month, weekday=when.weekday, hour=when.hour)
+    frame = frame.assign(month=when.month, weekday=when.day_of_week, hour=when.hour)
     frame.to_parquet(file)
     formula = "late ~ distance + C(hour) + C(weekday) + C(month) + origin + destination"
     store, page = tmp_path / "run.zarr", tmp_path / "late.html"
@@ -131,13 +136,11 @@ def test_three_million_flights_by_the_command(tmp_path, capsys):
     assert page.stat().st_size > 50_000
     run = amagold.load(store)
     draws, r_hat = draws_of(formula, run.posterior), float(run.summary()["r_hat"].max())
-    estimates, errors = by_glum(formula, frame, "binomial", False, max_iter=25)
-    is_known = errors < 0.3  # where the data say more than the priors, which are of scale 2
-    worst = worst_mean(draws[..., is_known], estimates[is_known])
-    print(f"{len(frame):,} rows, {is_known.sum()} of {len(errors)}: {worst:.2f}, R-hat {r_hat:.3f}")
+    estimates = by_glum(formula, frame, "binomial", prior_width=2.0)
+    spread, worst = draws.std(axis=(0, 1)), worst_mean(draws, estimates)
+    print(f"{len(frame):,} rows, {len(estimates)} coefficients: {worst:.2f}, R-hat {r_hat:.3f}")
     assert len(frame) == 3_000_000
-    assert is_known.sum() > 400
+    assert len(estimates) > 400
     assert worst < 1.0
     assert r_hat < 1.02
-    draws[..., is_known] += 0.5 * draws[..., is_known].std(axis=(0, 1))
-    assert worst_mean(draws[..., is_known], estimates[is_known]) > 1.0
+    assert worst_mean(draws + 0.5 * spread, estimates) > 1.0

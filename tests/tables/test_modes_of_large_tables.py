@@ -9,7 +9,7 @@ pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 pytest.importorskip("narwhals")
 
-from large_tables import BIRTHS, FLIGHTS, STONES, by_glum, dummies, flat, real_table
+from large_tables import BIRTHS, FLIGHTS, STONES, dummies, flat, real_table, with_errors
 from table_modes import TOLERANCE, mode_of, terms_of
 
 LARGE = 3 * TOLERANCE  # 10^5 rows are added up in float32
@@ -28,7 +28,7 @@ BY_GLUM = {
 def test_modes_are_the_estimates_of_glum(family, is_weighted):
     formula, name, theirs = BY_GLUM[family]
     frame = real_table(name)
-    estimates, errors = by_glum(formula, frame, theirs, is_weighted)
+    estimates, errors = with_errors(formula, frame, theirs, is_weighted)
     assert len(frame) > 50_000
     assert len(estimates) > 18
     of_rows = {"weights": "times", "offset": "shift"} if is_weighted else {}
