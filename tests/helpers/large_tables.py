@@ -28,7 +28,7 @@ def predictors(formula, frame):
     found = {}
     for term in terms_of(formula)[1:]:
         column = frame[term.removeprefix("C(").removesuffix(")")]
-        is_factor = term.startswith("C(") or column.dtype == object
+        is_factor = term.startswith("C(") or not pandas.api.types.is_numeric_dtype(column)
         found[term] = column.astype("category") if is_factor else column.astype(float)
     return pandas.DataFrame(found)
 
