@@ -1,6 +1,8 @@
 """Broken tables and formulas: one clear line, exit code 2, nothing left behind."""
 
+import datetime
 import gzip
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,8 @@ import pytest
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 pytest.importorskip("narwhals")
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 from amagold.cli import main  # noqa: E402
 
@@ -36,7 +40,18 @@ def numbers(first):
 
 
 def many_columns():
-    return b",".join(b"c%d" % place for place in range(10_000)) + b"\n" + b"1," * 9_999 + b"0\n"
+    names = b",".join(b"c%d" % place for place in range(10_000))
+    return names + b"\n" + b"1," * 9_999 + b"0\n" + b"0," * 9_999 + b"1\n"
+
+
+def parquet_of(num_rows=NUM_ROWS, twice=False, **columns):
+    """A Parquet file with these columns beside the outcome; without any for None."""
+    whole = {} if num_rows is None else {"late": [0, 1] * (num_rows // 2), **columns}
+    names = [*whole, *(["x"] if twice else [])]
+    table = pyarrow.Table.from_arrays([pyarrow.array(whole[name]) for name in names], names=names)
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
 
 
 WHOLE = changed()
@@ -95,12 +110,99 @@ FILES = {
     "many columns": (many_columns(), "--outcome=c0", "at most 4,096 columns beside the outcome"),
     "odd name": (b"late,a`b\n1,2\n", "--outcome=late", "names without '`'"),
 }
+FILES |= {
+    "empty formula": (WHOLE, "", "formula must be a text such as 'late ~ distance"),
+    "all columns": (WHOLE, "late ~ .", "(--outcome late) for all other columns"),
+    "null character": (WHOLE, "late ~ x\0", "formula must be a text such as"),
+    "no column": (WHOLE, "late ~ C()", "'C()' reads none"),
+    "a number for a term": (WHOLE, "late ~ I(5)", "'I(5)' reads none"),
+    "a list of columns": (WHOLE, "late ~ I([x, m])", "must not hold lists of columns"),
+    "code": (WHOLE, "late ~ I(__import__('os').system('touch made'))", "must not reach into"),
+    "code in braces": (WHOLE, "late ~ {open('made', 'w')}", "must not call 'open'"),
+    "code for outcome": (WHOLE, "{open('made', 'w')} ~ x", "must have a column before"),
+    "for ever": (WHOLE, "late ~ I(x + 9**9**9**9)", "arithmetic of columns and finite numbers"),
+    "for ever by a function": (WHOLE, "late ~ I(x + abs(9**8))", "columns and finite numbers"),
+    "for ever by I": (WHOLE, "late ~ I(x + 9 ** I(9**8))", "columns and finite numbers"),
+    "a long text": (WHOLE, "late ~ I(x + 'a' * 10**12)", "columns and finite numbers"),
+    "many products": (WHOLE, "late ~ (x + m)**40", "at most 100,000 products of them"),
+    "many interactions": (
+        WHOLE,
+        "late ~ " + " * ".join(f"c{place}" for place in range(40)),
+        "at most 100,000 products of them",
+    ),
+    "many splines": (WHOLE, "late ~ bs(x, df=10**8)", "must make at most 1,000 columns"),
+    "many terms": (
+        many_columns(),
+        "c0 ~ " + " + ".join(f"c{place}" for place in range(1, 10_000)),
+        "must name at most 5,000 columns",
+    ),
+    "a one for a name": (b"late,1\n1,2\n0,3\n", "--outcome=late", "other than '1', got '1'"),
+    "a one in a formula": (b"late,1\n1,2\n0,3\n", "late ~ `1`", "other than '1', got '1'"),
+    "thousands": (
+        changed(x=[f"{row + 1},000" for row in range(NUM_ROWS)]),
+        "late ~ x",
+        "without signs between thousands",
+    ),
+    "old line ends": (WHOLE.replace(b"\n", b"\r"), "late ~ y", "it has 'late', 'x', 'm'"),
+    "UTF-32": (("late,x\n" * 9).encode("utf-32"), "late ~ x", "is one in UTF-32"),
+    "UTF-16 without a mark": (("late,x\n" * 9).encode("utf-16-le"), "late ~ x", "in UTF-16"),
+    "null bytes": (bytes(1000), "late ~ x", "must be a text in UTF-8"),
+    "a quote that stays open": (
+        b"late,x,name\n" + b"".join(b'%d,%d,"a\n' % (row % 2, row) for row in range(9)),
+        "late ~ x",
+        "must close what it quotes",
+    ),
+    "a name without end": (b"a" * 200_000 + b",late\n1,2\n", "late ~ x", "field larger than"),
+    "mixed types": (changed(x=["a", 1.5, "2024-01-01"] * 20), "late ~ I(x * 2)", "x * 2"),
+    "twice the same": (changed(), "late ~ x + x + nothing", "'nothing' is none"),
+    "the outcome in other units": (
+        changed(late=np.arange(NUM_ROWS) * 1.8 + 32, celsius=np.arange(NUM_ROWS)),
+        ["late ~ x + celsius", "--family", "linear"],
+        "must scatter about what the terms say",
+    ),
+    "too wide an outcome": (
+        changed(late=np.arange(NUM_ROWS) * 1e200),
+        ["late ~ x", "--family", "linear"],
+        "must have a width between",
+    ),
+    "too wide a gamma outcome": (
+        changed(late=(1 + np.arange(NUM_ROWS)) * 1e200),
+        ["late ~ x", "--family", "gamma"],
+        "outcome 'late' must have a largest number between",
+    ),
+}
+ROWS_OF = {
+    "negative weights": (["--weights", "negative"], "weights must not be negative, got -1"),
+    "no weights": (["--weights", "nothing"], "zeros alone"),
+    "weights of texts": (["--weights", "text"], "weights must be a column of numbers"),
+    "endless weights": (["--weights", "endless"], "weights must be finite"),
+    "heavy weights": (["--weights", "heavy"], "lie between 1e-18 and 1e+09, got 1e+300"),
+    "light weights": (["--weights", "light"], "lie between 1e-18 and 1e+09, got 1e-300"),
+    "unknown weights": (["--weights", "speed"], "weights and the like must speak of columns"),
+    "huge offsets": (["--offset", "heavy"], "offset must lie within 60 of zero"),
+    "endless offsets": (["--offset", "endless"], "offset must be finite"),
+    "unknown offsets": (["--offset", ""], "'' is none"),
+    "no exposure": (["--family", "poisson", "--exposure", "nothing"], "exposure must be above"),
+    "no trials": (["--trials", "nothing"], "trials must be whole numbers from 1, got 0"),
+    "trials of others": (["--family", "linear", "--trials", "w"], "must not be given for linear"),
+}
 OTHERS = {
     "table.parquet": (b"PAR1xxxx", "must be a whole file"),
     "table.arrow": (b"ARROW1xxxxxxxxx", "must be a whole file"),
     "table.csv.gz": (b"late,x\n1,2\n", "Not a gzipped file"),
     "cut.csv.gz": (gzip.compress(b"late,x,m\n" + ROWS * 100)[:200], "must be a whole file"),
     "table.xlsx": (b"", "must be a CSV, Parquet or Arrow file"),
+    "cut.parquet": (parquet_of(x=list(range(60)))[:-20], "must be a whole file"),
+    "empty.parquet": (b"", "must be a whole file"),
+    "text.parquet": (WHOLE, "must be a whole file"),
+    "no_rows.parquet": (parquet_of(0, x=[]), "must have at least one row"),
+    "no_columns.parquet": (parquet_of(None), "'late' is none: it has no columns"),
+    "twice.parquet": (parquet_of(x=[1] * 60, twice=True), "'x' is there twice"),
+    "lists.parquet": (parquet_of(x=[[1, 2]] * 60), "'x' is of type List"),
+    "records.parquet": (parquet_of(x=[{"a": 1}, {"a": 2}] * 30), "'x' is of type Struct"),
+    "nothing.parquet": (parquet_of(x=[None] * 60), "60 in 'x'"),
+    "times.parquet": (parquet_of(x=[datetime.time(1), datetime.time(2)] * 30), "dates or times"),
+    "lists_for_outcome.parquet": (parquet_of(late=[[1]] * 60, x=[1] * 60), "'late' is of type"),
 }
 
 
@@ -121,7 +223,21 @@ def test_one_clear_line(name, tmp_path, capsys):
     content, formula, words = FILES[name]
     file = tmp_path / "table.csv"
     file.write_bytes(content)
-    assert words in said_of(capsys, tmp_path, str(file), formula)
+    given = [formula] if isinstance(formula, str) else formula
+    assert words in said_of(capsys, tmp_path, str(file), *given)
+
+
+@pytest.mark.parametrize("name", ROWS_OF)
+def test_what_rows_count_is_checked(name, tmp_path, capsys):
+    arguments, words = ROWS_OF[name]
+    file = tmp_path / "table.csv"
+    file.write_bytes(
+        changed(
+            **{"w": 1, "nothing": 0, "negative": numbers(-1.0), "endless": numbers(np.inf)},
+            **{"text": "a", "heavy": 1e300, "light": 1e-300},
+        )
+    )
+    assert words in said_of(capsys, tmp_path, str(file), "late ~ x", *arguments)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -143,6 +259,65 @@ def test_options_are_checked(arguments, words, tmp_path, capsys):
     file = tmp_path / "table.csv"
     file.write_bytes(WHOLE)
     assert words in said_of(capsys, tmp_path, str(file), "late ~ x", *arguments)
+
+
+def test_the_words_of_a_factor_of_records(tmp_path, capsys):
+    (tmp_path / "t.parquet").write_bytes(parquet_of(x=[{"a": 1}, {"a": 2}] * 30))
+    said = said_of(capsys, tmp_path, str(tmp_path / "t.parquet"), "late ~ C(x)")
+    assert "'x' is of type Struct" in said
+
+
+@pytest.mark.parametrize("kind", ["empty", "strange", "damaged", "differing", "pipe", "dangling"])
+def test_what_is_no_file(kind, tmp_path, capsys):
+    place = tmp_path / "table.csv"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "dangling":
+        place.symlink_to(tmp_path / "nowhere")
+    else:
+        place = tmp_path / "folder"
+        place.mkdir()
+    if kind == "strange":
+        (place / "notes.md").write_text("late,x")
+    if kind in ("damaged", "differing"):
+        (place / "a.csv").write_bytes(WHOLE)
+        (place / "b.csv").write_bytes(b"" if kind == "damaged" else changed(late="text"))
+    assert " must " in said_of(capsys, tmp_path, str(place), "late ~ x")
+
+
+def test_a_file_that_may_not_be_read(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "table.csv"
+    file.write_bytes(WHOLE)
+    file.chmod(0)
+    if os.access(file, os.R_OK):  # this user may read everything
+
+        def refused(path, mode):
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr("amagold.tables._read_text.open", refused, raising=False)
+    assert "Permission denied" in said_of(capsys, tmp_path, str(file), "late ~ x")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--report", "no/page.html"],
+        ["--report", "page.txt"],
+        ["--store", "no/run.zarr"],
+        ["--store", "table.csv"],
+        ["--store", ""],
+        ["--num-samples", "-1"],
+        ["--seed", "-1"],
+    ],
+)
+def test_where_draws_would_go_is_checked_first(arguments, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_bytes(WHOLE)
+    assert main(["fit", "table.csv", "late ~ x", *arguments]) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert " must " in said.err
 
 
 def test_hostile_names_are_shown_harmless(tmp_path, capsys):

@@ -7,10 +7,11 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 nw = pytest.importorskip("narwhals")
 
-from test_term_codes import expanded  # noqa: E402
+from expanded_terms import expanded  # noqa: E402
 
-from amagold.tables._data_warnings import _gram  # noqa: E402
+from amagold.tables._data_warnings import _gram, levels_without_events, light_weights  # noqa: E402
 from amagold.tables._formula_text import parsed_formula  # noqa: E402
+from amagold.tables._scatter_check import check_scatter  # noqa: E402
 from amagold.tables._terms import terms_of  # noqa: E402
 
 NUM_ROWS = 200
@@ -75,3 +76,32 @@ def test_separated_levels_and_numbers_are_named():
     (said,) = doubts("x", frame)
     assert "'x' tells apart" in said
     assert doubts("x", frame, has_classes=False) == ()
+
+
+def test_weights_that_were_divided_by_their_sum_are_named():
+    (said,) = light_weights(np.full(NUM_ROWS, 1.0 / NUM_ROWS), 3)
+    assert "they add up to 1, so that all rows together count as so many" in said
+    assert light_weights(np.ones(NUM_ROWS), 3) == []
+    assert light_weights(None, 3) == []
+
+
+def test_levels_without_events_are_named():
+    frame = table()
+    counts = np.where(frame.named == "b", 0, 1 + np.arange(NUM_ROWS) % 3)
+    coded = terms_of(parsed_formula("y ~ named + x"), nw.from_native(frame))[1]
+    (said,) = levels_without_events(coded, counts)
+    assert "'named[T.b]' tells apart" in said
+    assert levels_without_events(coded, counts + 1) == []
+
+
+def test_outcomes_that_the_terms_say_exactly_are_refused():
+    frame = table()
+    coded = terms_of(parsed_formula("y ~ near + named"), nw.from_native(frame))[1]
+    exact = (3.0 - 2.0 * frame.near + (frame.named == "b")).to_numpy()
+    with pytest.raises(ValueError, match="outcome 'z' must scatter about what the terms say"):
+        check_scatter("z", coded, exact)
+    noise = np.random.default_rng(0).normal(size=NUM_ROWS)
+    check_scatter("z", coded, exact + 1e-4 * noise)
+    odd = exact.copy()
+    odd[7] += 1.0  # one row of all, which some rows do not show
+    check_scatter("z", coded, odd)

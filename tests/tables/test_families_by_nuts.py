@@ -1,13 +1,13 @@
 """Draws of every family, with weights and offsets, against NUTS on densities by jax.scipy."""
 
-import arviz_stats
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from false_alarms import PLANTED, threshold
+from false_alarms import PLANTED
 from jax.scipy import stats
 from jax.scipy.special import log_ndtr, logit
+from monte_carlo_errors import apart
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
@@ -153,20 +153,6 @@ def by_fit(name, weights="times"):
         scale = posterior["sigma" if "sigma" in posterior else "alpha"].values
         columns.append(np.log(scale))
     return np.stack(columns, axis=-1)
-
-
-def apart(ours, theirs):
-    """Means and spreads in their joint Monte Carlo errors, as a share of the threshold."""
-    found = []
-    for one, other in zip(*(np.moveaxis(each, -1, 0) for each in (ours, theirs)), strict=True):
-        center = other.mean()
-        for values in ((one, other), ((one - center) ** 2, (other - center) ** 2)):
-            errors = [
-                each.std() / np.sqrt(float(arviz_stats.ess(np.asarray(each), method="mean")))
-                for each in values
-            ]
-            found.append((values[0].mean() - values[1].mean()) / np.hypot(*errors))
-    return np.abs(found).max() / threshold(len(found))
 
 
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")

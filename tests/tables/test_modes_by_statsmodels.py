@@ -4,7 +4,6 @@ and with weights and offsets.
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -14,15 +13,10 @@ pytest.importorskip("narwhals")
 api = pytest.importorskip("statsmodels.api")
 formulas = pytest.importorskip("statsmodels.formula.api")
 
-from amagold.mode._mode_search import find_mode  # noqa: E402
-from amagold.tables._fit import model_of  # noqa: E402
-from amagold.tables._read_table import read_table  # noqa: E402
+from table_modes import TOLERANCE, mode_of, terms_of, with_counts  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
-WIDE = {"linear": 1e7}  # standard deviations of the priors, in units of the coefficients
-USUAL = 1e4
-TOLERANCE = 0.01  # of a standard error: three decimals, where the estimate has none
 STONES = "price ~ carat + C(cut) + C(color) + C(clarity)"
 DAYS = "days ~ C(eth) + C(sex) + C(learner) + C(age)"
 LOG_GAMMA = api.families.Gamma(api.families.links.Log())
@@ -40,26 +34,13 @@ CASES = {
 
 
 def real_table(name):
-    frame = pandas.read_csv(Path(__file__).parent / f"{name}.csv.gz")
-    places = np.arange(len(frame))
-    return frame.assign(times=1 + places % 3, shift=0.2 * np.sin(places))
-
-
-def mode_of(formula, frame, family, **of_rows):
-    """The mode on the scale of the table, term by term in the order of the formula."""
-    wide = WIDE.get(family, USUAL)
-    target = model_of(formula, read_table(frame), family, None, False, wide, **of_rows).target
-    found = find_mode(target, target.init)
-    assert found.is_converged
-    named = target.transform(jax.tree.map(np.asarray, found.position))
-    return {name: np.atleast_1d(np.asarray(value, np.float64)) for name, value in named.items()}
+    return with_counts(pandas.read_csv(Path(__file__).parent / f"{name}.csv.gz"))
 
 
 def apart(formula, mode, theirs):
     """The largest difference of a coefficient, in standard errors."""
-    terms = ["Intercept", *(term.strip() for term in formula.split("~")[1].split("+"))]
     ours, differences = [], []
-    for term in terms:
+    for term in terms_of(formula):
         names = [name for name in theirs.params.index if name.split("[")[0] == term]
         assert len(names) == len(mode[term])
         ours += list(zip(names, mode[term], strict=True))

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 
 import numpy as np
@@ -214,6 +215,19 @@ def test_the_commands_predict_and_compare(logistic, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["found.parquet", "new.csv"]
     said = capsys.readouterr().err
     assert said.count("\n") == 2
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_command_says_what_new_rows_cannot_be(name, logistic, tmp_path, capsys):
+    change, words = BROKEN[name]
+    new = tmp_path / "new.csv"
+    change(table()).to_csv(new, index=False)
+    arguments = ["predict", str(logistic.path), str(new), "--output", str(tmp_path / "found.csv")]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert re.search(words, said.err)
+    assert said.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
 
 
 @pytest.mark.slow

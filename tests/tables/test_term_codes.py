@@ -7,10 +7,21 @@ pandas = pytest.importorskip("pandas")
 formulaic = pytest.importorskip("formulaic")
 nw = pytest.importorskip("narwhals")
 
+from expanded_terms import expanded  # noqa: E402
+
 from amagold.tables._formula_text import parsed_formula  # noqa: E402
 from amagold.tables._terms import terms_of  # noqa: E402
 
 NUM_ROWS = 400
+NARROW = (
+    "I(a * a)",
+    "I(a**3)",
+    "a:b",
+    "I(b - 200)",
+    "I(a * b):C(month)",
+    "scale(a * b)",
+    "C(b - 200)",
+)
 RIGHT_SIDES = (
     "x + C(month) + origin",
     "0 + C(month) + origin + np.sqrt(age)",
@@ -48,17 +59,6 @@ def table(seed=0):
     )
 
 
-def expanded(coded):
-    """The matrix of all columns, in the order of the coefficients."""
-    start, columns = coded.numbers.shape[1], [coded.numbers]
-    for factor, size in enumerate(coded.sizes):
-        place = coded.multiplied_by[factor]
-        times = 1.0 if place is None else coded.multipliers[:, [place]]
-        columns.append((coded.codes[:, [factor]] == np.arange(size)) * times)
-        start += size
-    return np.concatenate(columns, axis=1)
-
-
 def assert_same(coded, terms, matrix):
     columns = list(matrix.model_spec.column_names)
     wanted = {name: matrix.iloc[:, place] for place, name in enumerate(columns)}
@@ -93,3 +93,23 @@ def test_factors_are_codes_and_few_columns_are_numbers():
     assert coded.numbers.shape[1] == 2
     assert coded.sizes == (2, 3, 6, 2)
     assert coded.multiplied_by == (None, None, None, 0)
+
+
+@pytest.mark.parametrize("right", NARROW)
+def test_whole_numbers_do_not_overflow(right):
+    """Columns of few bytes, as files have them, are computed with as wide numbers."""
+    wide = table().assign(a=np.arange(NUM_ROWS) * 80, b=np.arange(NUM_ROWS) % 256)
+    narrow = wide.astype({"a": np.int16, "b": np.uint8})
+    wanted, found = (
+        terms_of(parsed_formula(f"y ~ {right}"), nw.from_native(frame)) for frame in (wide, narrow)
+    )
+    assert found[0].terms == wanted[0].terms
+    np.testing.assert_allclose(expanded(found[1]), expanded(wanted[1]), rtol=1e-12)
+    assert np.abs(expanded(found[1])).max() >= 1.0
+
+
+def test_products_of_flags_count():
+    frame = table().assign(other=np.arange(NUM_ROWS) % 3 == 0)
+    coded = terms_of(parsed_formula("y ~ I(flag + other) + I(flag - other)"), nw.from_native(frame))
+    wanted = [frame.flag * 1 + frame.other * 1, frame.flag * 1 - frame.other * 1]
+    np.testing.assert_array_equal(coded[1].numbers, np.stack(wanted, axis=1))

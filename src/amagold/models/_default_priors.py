@@ -79,7 +79,9 @@ def mean_and_deviation(
         spread = math.hypot(outcomes.deviation, outcomes.mean - center)
         return Location(center, _positive(spread, center))
     center = rows.mean(outcomes) if has_intercept else 0.0
-    return Location(center, _positive(math.sqrt(rows.mean((outcomes - center) ** 2)), center))
+    with np.errstate(over="ignore"):  # what is too wide is refused by name
+        spread = math.sqrt(rows.mean((outcomes - center) ** 2))
+    return Location(center, _positive(spread, center))
 
 
 def median_and_deviation(
@@ -97,7 +99,7 @@ def median_and_deviation(
 
 def away_from_ends(share: float, num_examples: float) -> float:
     """By half an observation at least, so that its link is finite."""
-    least = 0.5 / num_examples
+    least = 0.5 / max(num_examples, 1.0)  # weights may add up to less than one row
     return min(max(share, least), 1.0 - least)
 
 

@@ -15,7 +15,7 @@ from amagold.models._outcomes import positive_numbers
 from amagold.models._regression import family, regression
 from amagold.models._row_terms import RowTerms, check_offset
 from amagold.models._stirling import stirling_remainder
-from amagold.models._table import table_of
+from amagold.models._table import NARROWEST, WIDEST, table_of
 from amagold.target import LinearBounds, Posterior
 
 LARGEST_BEND = 0.116  # of B(k) below: its second derivative is at most 0.115, its third 0.073
@@ -106,6 +106,11 @@ def gamma(
     rows = sheet.rows
     check_offset(rows)
     response = positive_numbers(observed, sheet.num_rows)
+    if not NARROWEST < response.max() < WIDEST:
+        raise ValueError(
+            f"y must have a largest number between {NARROWEST:g} and {WIDEST:g}, got "
+            f"{response.max():g}; choose other units"
+        )
     mean = rows.mean(response)
     spread = math.sqrt(rows.mean((response - mean) ** 2)) or mean
     center = math.log(mean) - rows.log_mean_exposure

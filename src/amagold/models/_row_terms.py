@@ -9,6 +9,7 @@ import numpy as np
 from amagold.core.arrays import as_numbers
 
 FARTHEST_OFFSET = 60.0  # of a log or a log odds: beyond it float32 has no room for exp(z)
+LIGHTEST, HEAVIEST = 1e-18, 1e9  # weights whose sums float32 still has
 
 
 class RowTerms(NamedTuple):
@@ -95,6 +96,12 @@ def checked_rows(given: RowTerms, num_rows: int) -> tuple[RowTerms, np.ndarray |
     counts = found.weights > 0
     if not counts.any():
         raise ValueError("weights must be above zero for some rows, got zeros alone")
+    low, high = found.weights[counts].min(), found.weights.max()
+    if low < LIGHTEST or high > HEAVIEST:
+        raise ValueError(
+            f"weights must be zero or lie between {LIGHTEST:g} and {HEAVIEST:g}, got {low:g} to "
+            f"{high:g}; give how often each row counts"
+        )
     if counts.all():
         return found, None
     kept = RowTerms(*(None if values is None else values[counts] for values in found))

@@ -1,5 +1,6 @@
 """Columns that are not what they seem: dates, numbers with a text among them, names of rows."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_codes import INTERCEPT
 
+THOUSANDS = re.compile(r"\d{1,3}([., ']\d{3})*")
 MANY_LEVELS = 30  # beyond which a level for most rows is no accident
 
 
@@ -57,6 +59,8 @@ def _check_text(name: str, columns: FormulaColumns) -> None:
     if len(found) > max(MANY_LEVELS, columns.num_rows / 2):
         is_comma = all(_is_number(str(text).replace(",", ".")) for text in found)
         remedy = "write decimal points" if is_comma else f"leave it out, or say C({name})"
+        if all(THOUSANDS.fullmatch(str(text)) for text in found):
+            remedy = "write numbers without signs between thousands"
         raise ValueError(
             f"formula must hold factors whose levels come back, but {name!r} has {len(found):,} "
             f"different texts, such as {str(found[0])!r}, in {columns.num_rows:,} rows; {remedy}"

@@ -1,5 +1,7 @@
 """What the data cannot say, before anything is sampled: the prior alone decides it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from amagold.models._coded_rows import CodedTable
@@ -72,6 +74,18 @@ def rare_class(observed: np.ndarray) -> list[str]:
     ]
 
 
+def light_weights(weights: np.ndarray | None, num_coefficients: int) -> list[str]:
+    """Weights that were divided by their sum, as surveys have them: the rows count as one."""
+    total = np.inf if weights is None else float(weights.sum())
+    if total >= num_coefficients:
+        return []
+    return [
+        f"Light weights: they add up to {total:.3g}, so that all rows together count as so many, "
+        f"for {num_coefficients:,} coefficients; the priors say most. Give how often each row "
+        "counts, such as weights whose mean is 1."
+    ]
+
+
 def separated_terms(
     coded: CodedTable, terms: tuple[Term, ...], has_one: np.ndarray, has_zero: np.ndarray
 ) -> list[str]:
@@ -85,13 +99,34 @@ def separated_terms(
     apart = (high < low_of_ones) | (high_of_ones < low)
     known = np.isfinite(high) & np.isfinite(high_of_ones)  # both classes have a row
     found = [names[first + place] for place in np.flatnonzero(apart & known).tolist()]
-    start = first + coded.numbers.shape[1]
+    found += _levels_of(coded, counts, lambda zeros, ones: (ones > 0) != (zeros > 0))
+    return _separation(found)
+
+
+def levels_without_events(coded: CodedTable, counts: np.ndarray) -> list[str]:
+    """Levels whose counts are all zero: the likelihood rises for ever as their rate falls."""
+    _, of_levels = _by_class(coded, counts == 0, counts > 0)
+    odd = _levels_of(coded, of_levels, lambda zeros, some: (some == 0) & (zeros > 0))
+    return _separation(odd)
+
+
+def _levels_of(
+    coded: CodedTable,
+    counts: list[np.ndarray],
+    is_odd: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> list[str]:
+    """Names of levels that are odd by how many rows of each class they have."""
+    found: list[str] = []
+    start = coded.numbers.shape[1]
     for factor, size in enumerate(coded.sizes):
-        zeros, ones = counts[factor]
-        one_sided = np.flatnonzero((ones > 0) != (zeros > 0))
         if coded.multiplied_by[factor] is None:
-            found += [coded.names[start - first + level] for level in one_sided]
+            odd = np.flatnonzero(is_odd(*counts[factor]))
+            found += [coded.names[start + level] for level in odd]
         start += size
+    return found
+
+
+def _separation(found: list[str]) -> list[str]:
     if not found:
         return []
     told = ", ".join(map(repr, found[:FEW])) + (

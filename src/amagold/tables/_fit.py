@@ -15,6 +15,7 @@ from amagold.sampling import sample
 from amagold.sampling._advice import warn
 from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
+from amagold.tables._data_warnings import levels_without_events, light_weights
 from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._large_table import coded_parts
@@ -22,6 +23,7 @@ from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
+from amagold.tables._scatter_check import check_scatter
 from amagold.tables._stored_model import files_of
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
@@ -30,6 +32,8 @@ from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
 from amagold.tables._term_priors import with_priors
 from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import terms_of
+
+COUNTS = ("poisson", "negative_binomial")
 
 
 def fit(
@@ -160,6 +164,12 @@ def model_of(
         terms, coded = terms_of(parsed, frame, classes_seen, rows.trials)
         found = merged_rows(coded, observed, rows, family) if family != "linear" else None
     options = {} if prior_scale is None else {"prior_scale": prior_scale}
+    doubts = light_weights(rows.weights, len(coded.names) + terms.has_intercept)
+    if family in COUNTS:
+        doubts += levels_without_events(coded, observed)
+    if family in ("linear", "robust"):
+        check_scatter(left, coded, observed - (0.0 if rows.offset is None else rows.offset))
+    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts))
     # sums stand for all rows of a linear model
     found = MergedRows(coded, observed, rows, len(coded)) if found is None else found
     try:

@@ -1,5 +1,6 @@
 """The columns of a table as formulas take them: numbers, or levels with their codes."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,11 @@ class FormulaColumns:
             return np.asarray(column.cast(nw.Float64).to_numpy())
         if kind.is_numeric() or _is_boolean(kind):
             return _plain(column.to_numpy())
+        if kind in (nw.List, nw.Array, nw.Struct, nw.Unknown):
+            raise ValueError(
+                f"table must have numbers or texts in a column, but {name!r} is of type {kind}; "
+                "make numbers or texts of it first"
+            )
         if kind in (nw.Categorical, nw.Enum):  # they keep their order
             return _declared(column)
         if kind in (nw.String, nw.Object):
@@ -110,10 +116,14 @@ class FormulaColumns:
             )
         return ColumnLevels(np.asarray(codes, code_type(len(found))), found)
 
-    def frame(self, names: list[str], rows: np.ndarray | None = None) -> Any:
-        """These columns as pandas' frame, of all rows or of some."""
+    def frame(
+        self, names: list[str], rows: np.ndarray | None = None, named: Iterable[str] = ()
+    ) -> Any:
+        """These columns as pandas' frame, of all rows or of some, for arithmetic; values of the
+        `named` ones are names of levels too.
+        """
         pandas = required("pandas", "tables")
-        chosen = {name: self._at(name, rows) for name in names}
+        chosen = {name: _for_arithmetic(self._at(name, rows), name in named) for name in names}
         length = self.num_rows if rows is None else len(rows)
         return pandas.DataFrame(chosen, index=pandas.RangeIndex(length), copy=False)
 
@@ -127,6 +137,17 @@ class FormulaColumns:
             return np.asarray(found)[codes[rows]]
         pandas = required("pandas", "tables")
         return pandas.Categorical.from_codes(codes[rows], found)
+
+
+def _for_arithmetic(values: Any, is_named: bool) -> Any:
+    """Whole numbers and booleans as wide numbers: 200 * 200 is 64 as bytes. Names of levels stay
+    whole.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "biu":
+        return values
+    if not is_named:
+        return values.astype(np.float64)
+    return values if values.dtype.kind == "b" or values.itemsize == 8 else values.astype(np.int64)
 
 
 def _inferred(column: Any) -> Any:
@@ -186,5 +207,7 @@ def _is_boolean(kind: Any) -> bool:
 
 
 def _plain(values: np.ndarray) -> np.ndarray:
-    """Objects of numbers or booleans as numbers: a column had missing values, which are gone."""
-    return values.astype(np.float64) if values.dtype == object else values
+    """Objects of numbers or booleans as numbers: a column had missing values, which are gone. Half
+    precision too, which formulaic does not know.
+    """
+    return values.astype(np.float64) if values.dtype in (object, np.float16) else values

@@ -1,5 +1,6 @@
 """Tables as they come: data frames of any library that narwhals knows, and files."""
 
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ def read_table(
         with show_steps("Reading rows", shown=shown) as report:
             given = read_data(given, columns, report)
     try:
-        frame = nw.from_native(given)
+        frame = nw.from_native(_without_views(given))
     except TypeError:
         raise ValueError(
             f"{name} must be a data frame (pandas, polars, pyarrow, DuckDB) or the path of a CSV, "
@@ -68,6 +69,18 @@ def read_table(
     if not len(frame):
         raise ValueError(f"{name} must have at least one row, got none")
     return frame
+
+
+def _without_views(given: Any) -> Any:
+    """Views of texts, in Arrow's tables, as texts: Arrow itself cannot sort or choose them yet."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None or not isinstance(given, pyarrow.Table):
+        return given
+    for place, field in enumerate(given.schema):
+        if pyarrow.types.is_string_view(field.type):
+            texts = given.column(place).cast(pyarrow.large_string())
+            given = given.set_column(place, field.name, texts)
+    return given
 
 
 def _sunk(frame: Any, shown: bool | None) -> Any:

@@ -13,7 +13,11 @@ TEXTS = (".csv", ".tsv", ".txt")
 SIGNS = (",", ";", "\t", "|")
 ONE_READ = 2**22  # bytes that are parsed together
 LONGEST_HEADER = 2**24
-MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of other texts
+# at the beginning of other texts, the longer ones first
+MARKS = {
+    **{b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32"},
+    **{b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"},
+}
 
 
 def read_text(path: Path, suffix: str, columns: Sequence[str] | None, report: Steps) -> Any:
@@ -25,9 +29,10 @@ def read_text(path: Path, suffix: str, columns: Sequence[str] | None, report: St
     with path.open("rb") as raw:
         counted = CountedFile(raw, path.stat().st_size, report)
         is_compressed = path.suffix.lower() == ".gz"
-        file = gzip.GzipFile(fileobj=counted) if is_compressed else counted
-        table = csv.read_csv(file, **reading_options(sign, names, columns))
+        text = WatchedText(gzip.GzipFile(fileobj=counted) if is_compressed else counted)
+        table = csv.read_csv(text, **reading_options(sign, names, columns))
     check_texts(table.schema)
+    text.check(path.name, len(table))
     return table
 
 
@@ -46,6 +51,39 @@ def reading_options(
             column_types=types,
         ),
     }
+
+
+class WatchedText(io.RawIOBase):
+    """A text whose quotes and lines are counted while it is read."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file, self._is_within_line = file, False
+        self.num_quotes, self.num_ends = 0, 0
+
+    @property
+    def num_lines(self) -> int:
+        """Those that are empty count too, and the last without its end."""
+        return self.num_ends + self._is_within_line
+
+    def check(self, name: str, num_rows: int) -> None:
+        """Raise where one quote that is never closed took all that follows for a single text."""
+        if self.num_quotes % 2 and num_rows + 1 < self.num_lines:
+            raise ValueError(
+                f"table must close what it quotes, but {name!r} has an odd number of '\"' and "
+                f"{num_rows:,} rows in {self.num_lines:,} lines; write '\"\"' within a quoted text"
+            )
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(size)
+        if found:
+            self.num_quotes += found.count(b'"')
+            self.num_ends += found.count(b"\n")
+            self._is_within_line = not found.endswith(b"\n")
+        return found
 
 
 class CountedFile(io.RawIOBase):
@@ -71,11 +109,13 @@ def text_header(path: Path, suffix: str) -> tuple[str, list[str]]:
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rb") as file:
         first = file.readline(LONGEST_HEADER)
-    if first[:2] in MARKS:
+    other = next((MARKS[mark] for mark in MARKS if first.startswith(mark)), None)
+    if other is not None or b"\0" in first:
         raise ValueError(
-            f"table must be a text in UTF-8, but {path.name!r} is one in {MARKS[first[:2]]}; save "
+            f"table must be a text in UTF-8, but {path.name!r} is one in {other or 'UTF-16'}; save "
             "it as UTF-8"
         )
+    first = first.split(b"\r")[0]  # old line ends
     try:
         header = first.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -85,7 +125,10 @@ def text_header(path: Path, suffix: str) -> tuple[str, list[str]]:
         ) from None
     # the sign that parts the header most often, unless the suffix says it
     sign = "\t" if suffix == ".tsv" else max(SIGNS, key=header.count)
-    rows = list(csv.reader([header], delimiter=sign))
+    try:
+        rows = list(csv.reader([header], delimiter=sign))
+    except csv.Error as reason:  # a name beyond all measure
+        raise ValueError(f"table must begin with names, but {path.name!r}: {reason}") from None
     if not rows or not any(rows[0]):
         raise ValueError(
             f"table must begin with the names of its columns, but {path.name!r} does not"

@@ -11,7 +11,14 @@ import numpy as np
 from amagold.core.progress import Steps
 from amagold.data._row_store import is_row_store, open_rows, read_manifest
 from amagold.tables._column_names import check_columns
-from amagold.tables._read_text import TEXTS, CountedFile, check_texts, reading_options, text_header
+from amagold.tables._read_text import (
+    TEXTS,
+    CountedFile,
+    WatchedText,
+    check_texts,
+    reading_options,
+    text_header,
+)
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
@@ -195,10 +202,13 @@ def _text_batches(
     with path.open("rb") as raw:
         counted = CountedFile(raw, path.stat().st_size, report)
         is_compressed = path.suffix.lower() == ".gz"
-        file = gzip.GzipFile(fileobj=counted) if is_compressed else counted
-        for batch in csv.open_csv(file, **reading_options(sign, names, columns, known)):
+        text = WatchedText(gzip.GzipFile(fileobj=counted) if is_compressed else counted)
+        num_rows = 0
+        for batch in csv.open_csv(text, **reading_options(sign, names, columns, known)):
             check_texts(batch.schema)
+            num_rows += batch.num_rows
             yield batch
+        text.check(path.name, num_rows)
 
 
 ALIASES = ("null", "int64", "double", "string", "bool")

@@ -35,6 +35,16 @@ class Block(NamedTuple):
     multiplier: np.ndarray | None = None
 
 
+def check_number_of_terms(formula: ParsedFormula, columns: FormulaColumns) -> None:
+    """Raise where there are too many numbers, before formulaic takes its time for them."""
+    numbers = [term for term in formula.right if not _factors_of(term, formula, columns)]
+    if len(numbers) > MOST_NUMBERS + 1:  # one is the intercept
+        raise ValueError(
+            f"formula must make at most {MOST_NUMBERS:,} columns beside factors, got "
+            f"{len(numbers):,} terms; choose among them"
+        )
+
+
 def specification(formula: ParsedFormula, columns: FormulaColumns) -> Any:
     """formulaic's specification of the formula for this table: levels, states, names of columns."""
     from formulaic import SimpleFormula
@@ -45,10 +55,11 @@ def specification(formula: ParsedFormula, columns: FormulaColumns) -> Any:
     parts = formula.parts.values()
     factors = [part for part in parts if has_levels(part, columns)]
     stateful = [part for part in parts if part.reads.is_stateful]
+    named = _read_by(factors)
     spec = ModelSpec(formula=formula.right, output="sparse", na_action=NAAction.RAISE)
     if any(part in factors for part in stateful):
         # a state that depends on the order of all rows
-        return _matrix(spec, columns.frame(list(formula.columns))).model_spec
+        return _matrix(spec, columns.frame(list(formula.columns), named=named)).model_spec
     state: dict[str, Any] = {}
     for factor in {factor for term in formula.right for factor in term.factors}:
         part = formula.parts[str(factor.expr)]
@@ -61,7 +72,7 @@ def specification(formula: ParsedFormula, columns: FormulaColumns) -> Any:
     rows = [columns.distinct(part.reads.columns).rows for part in factors]
     few = np.unique(np.concatenate([np.zeros(1, np.int64), *rows]))
     spec = spec.update(transform_state=state)
-    return _matrix(spec, columns.frame(list(formula.columns), few)).model_spec
+    return _matrix(spec, columns.frame(list(formula.columns), few, named)).model_spec
 
 
 def coded_terms(
@@ -122,22 +133,22 @@ def _common_type(codes: list[Block]) -> Any:
 def _block(spec: Any, term: Any, formula: ParsedFormula, columns: FormulaColumns) -> Block:
     """The columns of one term for all rows."""
     parts = [formula.parts[str(factor.expr)] for factor in term.factors]
-    factors = [part for part in parts if has_levels(part, columns)]
+    factors = _factors_of(term, formula, columns)
     others = [part for part in parts if part not in factors and not part.is_constant]
     if len(parts) == 1 and parts[0] in others and parts[0].is_column:
         return Block([np.asarray(columns.values(parts[0].name))])
     own = spec.subset([term])
     if not factors:
-        names = list(dict.fromkeys(name for part in parts for name in part.reads.columns))
+        names = _read_by(parts)
         dense = np.asarray(_matrix(own.update(output="numpy"), columns.frame(names)), np.float64)
         return Block(list(dense.T))
     if not _is_coded(term, formula, columns):
-        names = list(dict.fromkeys(name for part in parts for name in part.reads.columns))
-        matrix = _matrix(own, columns.frame(names)).__wrapped__.tocsc()
+        frame = columns.frame(_read_by(parts), named=_read_by(factors))
+        matrix = _matrix(own, frame).__wrapped__.tocsc()
         return _looked_up(matrix, slice(None), None)
-    reads = tuple(dict.fromkeys(name for part in factors for name in part.reads.columns))
-    places, rows = columns.distinct(reads)
-    few = columns.frame(list(reads), rows)
+    reads = _read_by(factors)
+    places, rows = columns.distinct(tuple(reads))
+    few = columns.frame(reads, rows, reads)
     times = None
     for part in others:
         few[part.name] = 1.0
@@ -151,8 +162,8 @@ def _is_coded(term: Any, formula: ParsedFormula, columns: FormulaColumns) -> boo
     the factors reads.
     """
     parts = [formula.parts[str(factor.expr)] for factor in term.factors]
-    factors = [part for part in parts if has_levels(part, columns)]
-    read = {name for part in factors for name in part.reads.columns}
+    factors = _factors_of(term, formula, columns)
+    read = _read_by(factors)
     others = [part for part in parts if part not in factors and not part.is_constant]
     return (
         bool(factors)
@@ -178,6 +189,17 @@ def _looked_up(matrix: Any, places: Any, times: np.ndarray | None) -> Block:
     if times is not None:
         multiplier = times if multiplier is None else multiplier * times
     return Block([], code[places], multiplier)
+
+
+def _read_by(parts: list[FormulaPart]) -> list[str]:
+    """The columns of these parts, each once."""
+    return list(dict.fromkeys(name for part in parts for name in part.reads.columns))
+
+
+def _factors_of(term: Any, formula: ParsedFormula, columns: FormulaColumns) -> list[FormulaPart]:
+    """The parts of a term that have levels."""
+    parts = [formula.parts[str(factor.expr)] for factor in term.factors]
+    return [part for part in parts if has_levels(part, columns)]
 
 
 def has_levels(part: FormulaPart, columns: FormulaColumns) -> bool:

@@ -11,7 +11,13 @@ from amagold.tables._data_warnings import doubts_about
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._term_checks import check_terms
-from amagold.tables._term_codes import INTERCEPT, Term, coded_terms, specification
+from amagold.tables._term_codes import (
+    INTERCEPT,
+    Term,
+    check_number_of_terms,
+    coded_terms,
+    specification,
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ def terms_of(
     """
     columns = FormulaColumns(frame)
     check_kinds(formula, columns)
+    check_number_of_terms(formula, columns)
     spec = specification(formula, columns)
     coded, terms = coded_terms(spec, formula, columns)
     del columns  # as large as what was made of them
