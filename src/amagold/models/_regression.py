@@ -87,6 +87,13 @@ class Predictor:
         return z if example.offset is None else z + example.offset
 
 
+class BesidePredictor(Predictor):
+    """The same of positions that hold the coefficients beside what the likelihood does not see."""
+
+    def __call__(self, position: Any, example: Any) -> jax.Array:
+        return super().__call__(position["coefficients"], example)
+
+
 class CodedPredictor(Predictor, SparsePredictor):
     """The same of numbers and codes."""
 
@@ -108,7 +115,7 @@ class CodedPredictor(Predictor, SparsePredictor):
 
 @dataclass(frozen=True)
 class ScaledPredictor:
-    """(x . theta, log scale), of a position that is a dict of both."""
+    """(x . theta, log scale), of a position that is a dict of both, and perhaps of others."""
 
     coefficients: Predictor
     scale: str  # what the position calls the logarithm of the scale

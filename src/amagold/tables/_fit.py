@@ -15,6 +15,7 @@ from amagold.sampling import sample
 from amagold.sampling._advice import warn
 from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
+from amagold.tables._chosen_priors import by_text
 from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
 from amagold.tables._missing_values import without_missing
@@ -26,7 +27,7 @@ from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
 from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
-from amagold.tables._term_priors import with_priors
+from amagold.tables._term_priors import doubts_of, with_priors
 from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import terms_of
 
@@ -39,7 +40,7 @@ def fit(
     outcome: str | None = None,
     drop_missing: bool = False,
     prior_scale: float | None = None,
-    priors: Mapping[str, TermPrior | str] | None = None,
+    priors: Mapping[str | tuple[str, ...], TermPrior | str] | None = None,
     weights: Any = None,
     offset: Any = None,
     trials: Any = None,
@@ -70,6 +71,8 @@ def fit(
       priors: by the name of a term, its own in place of the usual one, on the scale of its
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
         "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero.
+        A tuple of names speaks of several terms, and "*" of all but the intercept that have no
+        other: {"*": amagold.priors.horseshoe(1)} shares one scale, reported as "horseshoe_tau".
       weights: how often each row counts, as a column's name or an array; rows of weight zero are
         left out.
       offset: what is added to the predictor of each row, likewise.
@@ -119,7 +122,7 @@ def model_of(
     outcome: str | None,
     drop_missing: bool,
     prior_scale: float | None,
-    priors: Mapping[str, TermPrior | str] | None = None,
+    priors: Mapping[Any, TermPrior | str] | None = None,
     **of_rows: Any,
 ) -> TableModel:
     """The posterior of a formula and a table."""
@@ -162,8 +165,11 @@ def model_of(
     names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     facts = describe_table(frame, num_read, left, classes, terms, coded, num_distinct(target))
+    priors = by_text(priors)
+    whole = with_priors(target, priors)
+    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts_of(whole)))
     return TableModel(
-        with_priors(target, priors),
+        whole,
         terms,
         family,
         left,

@@ -70,3 +70,23 @@ class Horseshoe:
 
     def _half_square(self, beta: jax.Array, log_tau: jax.Array) -> jax.Array:
         return 0.5 * (beta * jnp.exp(-log_tau)) ** 2
+
+
+@trees.record()
+class HorseshoeGuide:
+    """What the search for a mode sees in place of a horseshoe, which has none: with all coefficients
+    at zero its density grows without end as tau falls.
+
+    1 - sqrt(1 + (theta / width)^2) for each, as wide as the data leave it, and N(guess, 1) for log
+    tau. It is log concave, and nothing that is sampled depends on it.
+    """
+
+    places: Int[jax.Array, " shrunk"]
+    widths: Float[jax.Array, " shrunk"]
+    guesses: Float[jax.Array, " groups"]
+
+    def __call__(self, flat: jax.Array) -> jax.Array:
+        log_tau = flat[-self.guesses.shape[0] :]
+        away = flat[self.places] / self.widths
+        kinks = jnp.sum(1.0 - jnp.sqrt(1.0 + away**2))
+        return kinks - 0.5 * jnp.sum((log_tau - self.guesses) ** 2)

@@ -6,12 +6,16 @@ the local scales the prior is Gaussian, and so is the posterior, but for what th
 from their expansion about one position. With pi^ the prior times that expansion, one step is
 
     tau | beta           a few Metropolis steps on log tau, the local scales integrated out
+    tau, beta_S          the same with small coefficients that move along: b_j = beta_j / tau stays
     lambda | beta, tau   drawn exactly, and forgotten after the next line
     beta | lambda, tau   theta <- m + cos(h) (theta - m) + sin(h) L^-T z, with L L^T the precision
+    tau, beta_S          as before
     tau | beta           as before
 
 which reads the same backwards: each line leaves pi^ as it is and is reversible, lambda and beta
-together too. So the step is reversible under pi^, and its work is log pi^(x) - log pi^(y): the test
+together too. The second line is for data that leave tau to the prior: coefficients hold tau where
+it is, and tau them. S are those of |b_j| below a bound that is drawn; where another one would come
+below it the move is rejected, because it would not be found on the way back. So the step is reversible under pi^, and its work is log pi^(x) - log pi^(y): the test
 is left with what the data differ by from their expansion, and the prior cancels.
 
 | symbol | name |
@@ -21,6 +25,7 @@ is left with what the data differ by from their expansion, and the prior cancels
 | c, G, P | center, slope and curvature there of all but the horseshoe |
 """
 
+import math
 from typing import Any, ClassVar
 
 import jax
@@ -35,6 +40,9 @@ TRIES = 3  # Metropolis steps on log tau
 # times 1 / sqrt(number of coefficients): 2.4 standard deviations of log tau given beta, whose
 # Fisher information is about 0.35 for each coefficient
 STRIDE = 4.0
+# between which the widths of moves along with coefficients are drawn, and the bounds on |b|; evenly
+# in their logarithms
+WIDTHS, BOUNDS = (0.05, 2.0), (1.0, 30.0)
 
 
 @trees.record()
@@ -53,7 +61,7 @@ class ConditionalDraws:
 
     def draw(self, key: RandomKey, position: Form, shape: tuple[int, ...] = ()) -> Any:
         groups, shrunk = self.horseshoe.num_groups, self.horseshoe.places.shape[0]
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(key, 8)
         tries = (*shape, 2, TRIES, groups)
         return {
             "coefficients": jax.random.normal(keys[0], (*shape, trees.size(position) - groups)),
@@ -61,6 +69,9 @@ class ConditionalDraws:
             "local": 1.0 - jax.random.uniform(keys[1], (*shape, shrunk)),
             "strides": jax.random.normal(keys[2], tries),
             "tests": 1.0 - jax.random.uniform(keys[3], tries),
+            "moves": _evenly(keys[4], tries, *WIDTHS) * jax.random.normal(keys[5], tries),
+            "bounds": _evenly(keys[6], tries, *BOUNDS),
+            "move_tests": 1.0 - jax.random.uniform(keys[7], tries),
         }
 
     def check(self, position: Form) -> None:
@@ -76,9 +87,12 @@ class ConditionalDraws:
     def step(self, phase: Phase, noise: Any, gradient: Gradient) -> tuple[Phase, Scalar]:
         before, log_tau = self.horseshoe.split(trees.flatten(phase.position))
         energy = self.energy(before, log_tau)
-        log_tau = self._scales(before, log_tau, noise["strides"][0], noise["tests"][0])
-        after = self._turned(before, log_tau, noise["local"], noise["coefficients"])
-        log_tau = self._scales(after, log_tau, noise["strides"][1], noise["tests"][1])
+        first, second = (jax.tree.map(lambda leaf, i=i: leaf[i], _of_scales(noise)) for i in (0, 1))
+        log_tau = self._scales(before, log_tau, first["strides"], first["tests"])
+        after, log_tau = self._moved(before, log_tau, first, 0)
+        after = self._turned(after, log_tau, noise["local"], noise["coefficients"])
+        after, log_tau = self._moved(after, log_tau, second, 1)
+        log_tau = self._scales(after, log_tau, second["strides"], second["tests"])
         # log pi^(x) - log pi^(y)
         work = self.energy(after, log_tau) - energy
         end = trees.unflatten_like(jnp.concatenate([after, log_tau]), phase.position)
@@ -104,6 +118,43 @@ class ConditionalDraws:
             known = jnp.where(is_accepted, found, known)
         return log_tau
 
+    def _moved(
+        self, at: Vector, log_tau: Vector, noise: Any, side: int
+    ) -> tuple[Vector, Vector]:
+        """Metropolis steps on log tau and the small coefficients of each group in turn; on the
+        other side of the step in the opposite order.
+        """
+        shrunk = self.horseshoe
+
+        def one(carry: tuple[Vector, Vector], step: Any) -> tuple[tuple[Vector, Vector], None]:
+            at, log_tau = carry
+            group, by, bound, test = step
+            beta, is_own = shrunk.coefficients(at), shrunk.groups == group
+            is_small = is_own & (jnp.abs(beta) < bound * jnp.exp(log_tau[group]))
+            moved = at.at[shrunk.places].multiply(jnp.where(is_small, jnp.exp(by), 1.0))
+            proposed = log_tau.at[group].add(by)
+            others = jnp.abs(beta) >= bound * jnp.exp(proposed[group])
+            is_found_again = jnp.all(is_small | others | ~is_own)
+            # log pi^ of both, with the Jacobian of what moves along; they are compared as products
+            # because the squares may be large
+            away, step_by = at - self.center, moved - at
+            rise = jnp.dot(self.slope + self.curvature @ (away + 0.5 * step_by), step_by)
+            gain = jnp.sum(shrunk.of_groups(shrunk.coefficients(moved), proposed))
+            gain = gain - jnp.sum(shrunk.of_groups(beta, log_tau)) + by * jnp.sum(is_small)
+            is_accepted = is_found_again & (jnp.log(test) < gain - rise)
+            return (
+                jnp.where(is_accepted, moved, at),
+                jnp.where(is_accepted, proposed, log_tau),
+            ), None
+
+        order = jnp.arange(shrunk.num_groups)
+        for number in range(TRIES):
+            turn = slice(None, None, -1 if (number + side) % 2 else 1)
+            steps = (order, *(noise[name][number] for name in ("moves", "bounds", "move_tests")))
+            steps = jax.tree.map(lambda leaf, turn=turn: leaf[turn], steps)
+            (at, log_tau), _ = jax.lax.scan(one, (at, log_tau), steps)
+        return at, log_tau
+
     def _turned(self, at: Vector, log_tau: Vector, share: Vector, normals: Vector) -> Vector:
         """The coefficients turned by the step's angle about their Gaussian's mean."""
         places = self.horseshoe.places
@@ -120,3 +171,13 @@ class ConditionalDraws:
         drawn = unit * jax.scipy.linalg.solve_triangular(factor, normals, trans=1, lower=True)
         mean = self.center + middle
         return mean + jnp.cos(self.step_size) * (at - mean) + jnp.sin(self.step_size) * drawn
+
+
+def _evenly(key: RandomKey, shape: tuple[int, ...], low: float, high: float) -> jax.Array:
+    """Evenly in logarithms."""
+    return low * jnp.exp(math.log(high / low) * jax.random.uniform(key, shape))
+
+
+def _of_scales(noise: Any) -> Any:
+    """What is drawn for both sides of a step."""
+    return {name: noise[name] for name in ("strides", "tests", "moves", "bounds", "move_tests")}
