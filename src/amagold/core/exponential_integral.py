@@ -1,5 +1,7 @@
 """The exponential integral E1(x), scaled so that neither end of it overflows, and draws by it."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -7,7 +9,8 @@ EULER = 0.5772156649015329
 # Abramowitz and Stegun 5.1.56: x exp(x) E1(x) = P(1/x) / Q(1/x) for x >= 1, to 2e-8
 NUMERATOR = (1.0, 8.5733287401, 18.0590169730, 8.6347608925, 0.2677737343)
 DENOMINATOR = (1.0, 9.5733223454, 25.6329561486, 21.0996530827, 3.9584969228)
-NUM_TERMS = 12  # of the series, whose next one is below 1e-10 up to x = 1
+# -(-1)^k / (k k!): the next one is below 1e-10
+SERIES = [0.0, *(-((-1.0) ** k) / (k * math.factorial(k)) for k in range(1, 13))]
 SMALLEST = 1e-30  # E1 has a logarithmic pole at zero, and float32 ends a little farther on
 NUM_NEWTON = 7
 
@@ -55,11 +58,7 @@ def tail_growth(x: jax.Array, share: jax.Array) -> jax.Array:
 
 def _near(x: jax.Array) -> jax.Array:
     # E1(x) = -euler - log x - sum_k (-x)^k / (k k!)
-    series, term = jnp.zeros_like(x), jnp.ones_like(x)
-    for k in range(1, NUM_TERMS + 1):
-        term = -term * x / k
-        series = series - term / k
-    return x + jnp.log(series - EULER - jnp.log(x))
+    return x + jnp.log(_polynomial(SERIES, x) - EULER - jnp.log(x))
 
 
 def _far(x: jax.Array) -> jax.Array:

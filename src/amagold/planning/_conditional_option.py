@@ -23,6 +23,7 @@ from amagold.target._horseshoe import Horseshoe
 from amagold.trajectory._conditional_draws import ConditionalDraws
 
 CONDITIONAL = "conditional"
+KICKS = 3  # by the full gradient, where the expansion leaves too much out
 AFRESH = 0.5 * math.pi  # the angle that draws coefficients afresh
 
 
@@ -46,7 +47,8 @@ class ConditionalOption(TrajectoryOption):
         at_mode: AtMode,
     ) -> Sampler:
         assert at_mode.reference is not None
-        proposal = conditional_draws(target, at_mode.reference, plan.step_size)
+        num_kicks = KICKS if plan.gradient == "full" else 0
+        proposal = conditional_draws(target, at_mode.reference, plan.step_size, num_kicks)
         return amortized(target, proposal, plan.num_steps, gradient, test)
 
     def words(self, plan: Any) -> str:
@@ -64,7 +66,9 @@ def horseshoe_in(target: Target) -> Horseshoe | None:
     return found if isinstance(found, Horseshoe) else None
 
 
-def conditional_draws(target: Target, reference: Reference, step_size: float) -> ConditionalDraws:
+def conditional_draws(
+    target: Target, reference: Reference, step_size: float, num_kicks: int = 0
+) -> ConditionalDraws:
     """About the reference, where other priors are expanded too."""
     shrunk, prior = horseshoe_in(target), target.log_prior
     assert shrunk is not None
@@ -80,4 +84,5 @@ def conditional_draws(target: Target, reference: Reference, step_size: float) ->
         trees.flatten(reference.position)[:kept],
         jnp.asarray(slope[:kept], jnp.float32),
         jnp.asarray(curvature[:kept, :kept], jnp.float32),
+        num_kicks,
     )

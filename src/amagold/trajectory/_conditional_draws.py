@@ -13,7 +13,9 @@ from their expansion about one position. With pi^ the prior times that expansion
     tau | beta           as before
 
 which reads the same backwards: each line leaves pi^ as it is and is reversible, lambda and beta
-together too. The second line is for data that leave tau to the prior: coefficients hold tau where
+together too. Where the data are few, what they differ by from the expansion is not left to the test
+alone: the turn from beta to beta is cut into pieces, and the gradient kicks between them as it does
+along a rotation (`_rotation.py`); the kicks' work is added. The second line is for data that leave tau to the prior: coefficients hold tau where
 it is, and tau them. S are those of |b_j| below a bound that is drawn; where another one would come
 below it the move is rejected, because it would not be found on the way back. So the step is reversible under pi^, and its work is log pi^(x) - log pi^(y): the test
 is left with what the data differ by from their expansion, and the prior cancels.
@@ -45,7 +47,7 @@ STRIDE = 4.0
 WIDTHS, BOUNDS = (0.05, 2.0), (1.0, 30.0)
 
 
-@trees.record()
+@trees.record(static=("num_kicks",))
 class ConditionalDraws:
     """Reversible under the horseshoe prior times a Gaussian."""
 
@@ -54,6 +56,7 @@ class ConditionalDraws:
     center: Vector
     slope: Vector
     curvature: Matrix
+    num_kicks: int = 0  # by the gradient, on the way from beta to beta
 
     symmetry: ClassVar[Symmetry] = "reversible"
     refreshes_momentum: ClassVar[bool] = True
@@ -90,11 +93,11 @@ class ConditionalDraws:
         first, second = (jax.tree.map(lambda leaf, i=i: leaf[i], _of_scales(noise)) for i in (0, 1))
         log_tau = self._scales(before, log_tau, first["strides"], first["tests"])
         after, log_tau = self._moved(before, log_tau, first, 0)
-        after = self._turned(after, log_tau, noise["local"], noise["coefficients"])
+        after, kicked = self._turned(after, log_tau, noise, gradient, phase.position)
         after, log_tau = self._moved(after, log_tau, second, 1)
         log_tau = self._scales(after, log_tau, second["strides"], second["tests"])
         # log pi^(x) - log pi^(y)
-        work = self.energy(after, log_tau) - energy
+        work = self.energy(after, log_tau) - energy + kicked
         end = trees.unflatten_like(jnp.concatenate([after, log_tau]), phase.position)
         return Phase(end), work
 
@@ -109,21 +112,29 @@ class ConditionalDraws:
         shrunk, beta = self.horseshoe, self.horseshoe.coefficients(at)
         sizes = jax.ops.segment_sum(jnp.ones_like(beta), shrunk.groups, shrunk.num_groups)
         width = STRIDE / jnp.sqrt(sizes + 1.0)
-        known = shrunk.of_groups(beta, log_tau)
-        for stride, test in zip(strides, tests, strict=True):
+
+        def one(carry: Any, step: Any) -> tuple[Any, None]:
+            (log_tau, known), (stride, test) = carry, step
             proposed = log_tau + width * stride
             found = shrunk.of_groups(beta, proposed)
             is_accepted = jnp.log(test) < found - known
-            log_tau = jnp.where(is_accepted, proposed, log_tau)
-            known = jnp.where(is_accepted, found, known)
-        return log_tau
+            return (
+                jnp.where(is_accepted, proposed, log_tau),
+                jnp.where(is_accepted, found, known),
+            ), None
+
+        begin = log_tau, shrunk.of_groups(beta, log_tau)
+        return jax.lax.scan(one, begin, (strides, tests))[0][0]
 
     def _moved(
         self, at: Vector, log_tau: Vector, noise: Any, side: int
     ) -> tuple[Vector, Vector]:
         """Metropolis steps on log tau and the small coefficients of each group in turn; on the
-        other side of the step in the opposite order.
+        other side of the step in the opposite order. Not where the expansion leaves much out, which
+        no gradient would make up for.
         """
+        if self.num_kicks:
+            return at, log_tau
         shrunk = self.horseshoe
 
         def one(carry: tuple[Vector, Vector], step: Any) -> tuple[tuple[Vector, Vector], None]:
@@ -147,18 +158,23 @@ class ConditionalDraws:
                 jnp.where(is_accepted, proposed, log_tau),
             ), None
 
-        order = jnp.arange(shrunk.num_groups)
-        for number in range(TRIES):
-            turn = slice(None, None, -1 if (number + side) % 2 else 1)
-            steps = (order, *(noise[name][number] for name in ("moves", "bounds", "move_tests")))
-            steps = jax.tree.map(lambda leaf, turn=turn: leaf[turn], steps)
-            (at, log_tau), _ = jax.lax.scan(one, (at, log_tau), steps)
+        # groups there and back, tries after tries
+        order = jnp.broadcast_to(jnp.arange(shrunk.num_groups), noise["moves"].shape)
+        turns = (jnp.arange(TRIES) + side)[:, None] % 2 == 1
+        order = jnp.where(turns, order[:, ::-1], order)
+        steps = (noise[name] for name in ("moves", "bounds", "move_tests"))
+        flat = jax.tree.map(jnp.ravel, (order, *steps))
+        (at, log_tau), _ = jax.lax.scan(one, (at, log_tau), flat)
         return at, log_tau
 
-    def _turned(self, at: Vector, log_tau: Vector, share: Vector, normals: Vector) -> Vector:
-        """The coefficients turned by the step's angle about their Gaussian's mean."""
+    def _turned(
+        self, at: Vector, log_tau: Vector, noise: Any, gradient: Gradient, like: Position
+    ) -> tuple[Vector, Scalar]:
+        """The coefficients turned by the step's angle about their Gaussian's mean, and the work of
+        kicks on the way.
+        """
         places = self.horseshoe.places
-        own = self.horseshoe.precisions(at, log_tau, share)
+        own = self.horseshoe.precisions(at, log_tau, noise["local"])
         # in units where the precision's diagonal is one: local scales differ by many powers of ten
         diagonal = jnp.diagonal(self.curvature).at[places].add(own)
         unit = jax.lax.rsqrt(diagonal)
@@ -167,10 +183,42 @@ class ConditionalDraws:
         factor = jnp.linalg.cholesky(scaled)
         # m - c = -(P + D)^-1 (G + D c)
         force = unit * self.slope.at[places].add(own * self.center[places])
-        middle = -unit * jax.scipy.linalg.cho_solve((factor, True), force)
-        drawn = unit * jax.scipy.linalg.solve_triangular(factor, normals, trans=1, lower=True)
-        mean = self.center + middle
-        return mean + jnp.cos(self.step_size) * (at - mean) + jnp.sin(self.step_size) * drawn
+        mean = self.center - unit * jax.scipy.linalg.cho_solve((factor, True), force)
+        # the momentum p as a velocity W^T p, W W^T = (P + D)^-1
+        speed = unit * _solve(factor, noise["coefficients"], 1)
+        angle = self.step_size / max(1, self.num_kicks)
+        if not self.num_kicks:
+            return _turn(at - mean, speed, angle)[0] + mean, jnp.zeros((), at.dtype)
+
+        away, work = at - mean, jnp.zeros((), at.dtype)
+        for _ in range(self.num_kicks):
+            away, speed = _turn(away, speed, 0.5 * angle)
+            here = mean + away
+            rest = gradient(trees.unflatten_like(jnp.concatenate([here, log_tau]), like))
+            # W^T grad V, V what the energy differs by from the Gaussian
+            by = angle * _solve(factor, unit * self._rest(here, log_tau, rest), 0)
+            before = factor.T @ (speed / unit)
+            after = before - by
+            # (|p|^2 - |p'|^2) / 2
+            work = work + 0.5 * jnp.dot(by, before + after)
+            away, speed = _turn(away, unit * _solve(factor, after, 1), 0.5 * angle)
+        return mean + away, work
+
+    def _rest(self, at: Vector, log_tau: Vector, gradient: Position) -> Vector:
+        """The gradient of all but the horseshoe, less that of the expansion."""
+        own = jax.grad(self.horseshoe.log_density)(at, log_tau)
+        known = self.slope + self.curvature @ (at - self.center)
+        return self.horseshoe.split(trees.flatten(gradient))[0] + own - known
+
+
+def _turn(away: Vector, speed: Vector, angle: Number) -> tuple[Vector, Vector]:
+    """(q, p) -> (q cos + p sin, p cos - q sin), which keeps |q|^2 + |p|^2."""
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    return cosine * away + sine * speed, cosine * speed - sine * away
+
+
+def _solve(factor: Matrix, vector: Vector, trans: int) -> Vector:
+    return jax.scipy.linalg.solve_triangular(factor, vector, trans=trans, lower=True)
 
 
 def _evenly(key: RandomKey, shape: tuple[int, ...], low: float, high: float) -> jax.Array:
