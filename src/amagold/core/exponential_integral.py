@@ -23,7 +23,9 @@ def log_scaled_e1(x: jax.Array) -> jax.Array:
 
 
 @log_scaled_e1.defjvp
-def _derivative(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, ...]:
+def _derivative(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     (x,), (tangent,) = primals, tangents
     found, at = log_scaled_e1(x), jnp.maximum(x, SMALLEST)
     inverse = 1.0 / jnp.maximum(at, 1.0)

@@ -3,7 +3,7 @@ about.
 """
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,7 @@ class ConditionalOption(TrajectoryOption):
     def predict(
         self, inputs: PlanInputs, gradient: GradientOption, test: TestOption, trial: Trial
     ) -> Candidate | None:
-        """No other plan is an alternative where there is a horseshoe, and this one none elsewhere."""
+        """None: where there is a horseshoe no other plan is open, and elsewhere not this one."""
         return None
 
     def build(
@@ -70,7 +70,7 @@ def conditional_draws(
     target: Target, reference: Reference, step_size: float, num_kicks: int = 0
 ) -> ConditionalDraws:
     """About the reference, where other priors are expanded too."""
-    shrunk, prior = horseshoe_in(target), target.log_prior
+    shrunk, prior = horseshoe_in(target), cast("Any", target.log_prior)
     assert shrunk is not None
     of_others = density_derivatives(prior.others, reference.position)
     slope = np.asarray(reference.gradient, np.float64) + np.asarray(of_others.gradient, np.float64)

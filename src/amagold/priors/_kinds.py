@@ -64,7 +64,9 @@ def horseshoe(scale: float = 1.0, slab: float | None = None) -> TermPrior:
         exp(-beta_j^2 / (2 slab^2)), which holds those that the data leave open. None is no slab.
     """
     if slab is not None:
-        checks.number("slab", slab, above=0.0, remedy="give how large a coefficient may be, or None")
+        checks.number(
+            "slab", slab, above=0.0, remedy="give how large a coefficient may be, or None"
+        )
     found = _checked(TermPrior("horseshoe", 0.0, scale))
     return replace(found, slab=None if slab is None else float(slab))
 

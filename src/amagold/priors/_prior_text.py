@@ -6,7 +6,7 @@ from amagold.priors._kinds import KINDS, TermPrior
 
 
 def parsed_priors(texts: list[str]) -> dict[str, TermPrior]:
-    """By the names of their terms, or several of them: "x1, x2=horseshoe(0.1)", "*=normal(0, 1)"."""
+    """By the names of their terms, or of several: "x1, x2=horseshoe(0.1)", "*=normal(0, 1)"."""
     found: dict[str, TermPrior] = {}
     for text in texts:
         # the last sign: a term may hold some itself, as in C(month, levels=[1, 2])

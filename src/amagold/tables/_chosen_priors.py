@@ -27,7 +27,7 @@ def by_text(priors: Mapping[Any, TermPrior | str] | None) -> dict[str, TermPrior
 def chosen_priors(
     priors: Mapping[str, TermPrior | str], terms: list[str], noise: str | None
 ) -> list[tuple[tuple[str, ...], TermPrior]]:
-    """The terms of each prior; "*" stands for those that no other speaks of, the intercept aside."""
+    """The terms of each prior; "*" stands for all that no other speaks of but the intercept."""
     known = [*terms, *([noise] if noise else [])]
     found: dict[str, tuple[str, ...]] = {}
     for text, prior in priors.items():
@@ -46,9 +46,7 @@ def chosen_priors(
         if named.count(name) > 1:
             raise ValueError(f"priors must speak of each term once, got {name!r} twice")
     if ALL_OTHERS in priors:
-        found[ALL_OTHERS] = tuple(
-            name for name in terms if name not in named and name != INTERCEPT
-        )
+        found[ALL_OTHERS] = tuple(name for name in terms if name not in named and name != INTERCEPT)
         if not found[ALL_OTHERS]:
             raise ValueError(
                 f"priors must leave terms for {ALL_OTHERS!r}, but every one has its own; leave "

@@ -5,7 +5,6 @@ see it.
 import dataclasses
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -93,9 +92,7 @@ def _beside(predictor: Any) -> Any:
     return BesidePredictor(predictor.is_contrast)
 
 
-def horseshoe_of(
-    target: Posterior, shrunk: tuple[Shrunk, ...]
-) -> tuple[Horseshoe, HorseshoeGuide]:
+def horseshoe_of(target: Posterior, shrunk: tuple[Shrunk, ...]) -> tuple[Horseshoe, HorseshoeGuide]:
     """The prior of the target's positions, and what takes its place in the search for a mode."""
     scale, init = target.transform, target.init
     assert isinstance(scale, TermScale)
@@ -155,7 +152,8 @@ def _units(scale: TermScale, init: dict[str, Any]) -> np.ndarray:
     shape = np.shape(init["coefficients"])
     if scale.scale is None:
         return np.ones(int(np.prod(shape)))
-    ends: list[Any] = [scale.scale(np.full(shape, value)) for value in (0.0, 1.0)]
+    on_scale: Any = scale.scale
+    ends = [on_scale(np.full(shape, value)) for value in (0.0, 1.0)]
     return np.ravel(ends[1] - ends[0])
 
 

@@ -64,8 +64,9 @@ class FormulaPrior:
 
     def __call__(self, position: Any) -> jax.Array:
         named = self.scale(position)
-        is_beside = isinstance(self.usual, CoefficientPrior) and isinstance(position, dict)
-        total = self.usual(position["coefficients"] if is_beside else position)
+        usual: Any = self.usual
+        is_beside = isinstance(usual, CoefficientPrior) and isinstance(position, dict)
+        total = usual(position["coefficients"] if is_beside else position)
         if self.horseshoe is not None:
             total = total + self.horseshoe(trees.flatten(position))
         return sum((prior(named[prior.term]) for prior in self.given), total)

@@ -13,7 +13,6 @@ from amagold.models._priors import LOG_SCALE, LOG_SHAPE
 from amagold.models._scale import UserScale
 from amagold.tables._term_codes import Term
 
-
 LOG_TAU = "log_tau"  # in the position; it comes after the coefficients and the noise
 
 

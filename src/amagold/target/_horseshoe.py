@@ -74,8 +74,8 @@ class Horseshoe:
 
 @trees.record()
 class HorseshoeGuide:
-    """What the search for a mode sees in place of a horseshoe, which has none: with all coefficients
-    at zero its density grows without end as tau falls.
+    """What the search for a mode sees in place of a horseshoe, which has none: with all
+    coefficients at zero its density grows without end as tau falls.
 
     1 - sqrt(1 + (theta / width)^2) for each, as wide as the data leave it, and N(guess, 1) for log
     tau. It is log concave, and nothing that is sampled depends on it.

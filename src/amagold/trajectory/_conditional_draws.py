@@ -13,12 +13,16 @@ from their expansion about one position. With pi^ the prior times that expansion
     tau | beta           as before
 
 which reads the same backwards: each line leaves pi^ as it is and is reversible, lambda and beta
-together too. Where the data are few, what they differ by from the expansion is not left to the test
-alone: the turn from beta to beta is cut into pieces, and the gradient kicks between them as it does
-along a rotation (`_rotation.py`); the kicks' work is added. The second line is for data that leave tau to the prior: coefficients hold tau where
-it is, and tau them. S are those of |b_j| below a bound that is drawn; where another one would come
-below it the move is rejected, because it would not be found on the way back. So the step is reversible under pi^, and its work is log pi^(x) - log pi^(y): the test
+together too. So the step is reversible under pi^, and its work is log pi^(x) - log pi^(y): the test
 is left with what the data differ by from their expansion, and the prior cancels.
+
+The second line is for data that leave tau to the prior: coefficients hold tau where it is, and tau
+them. S are those of |b_j| below a bound that is drawn; where another one would come below it the
+move is rejected, because it would not be found on the way back.
+
+Where the data are few, what they differ by is not left to the test alone: the turn from beta to
+beta is cut into pieces, and the gradient kicks between them as along a rotation (`_rotation.py`);
+the kicks' work is added, and the second line is left out.
 
 | symbol | name |
 |---|---|
@@ -126,9 +130,7 @@ class ConditionalDraws:
         begin = log_tau, shrunk.of_groups(beta, log_tau)
         return jax.lax.scan(one, begin, (strides, tests))[0][0]
 
-    def _moved(
-        self, at: Vector, log_tau: Vector, noise: Any, side: int
-    ) -> tuple[Vector, Vector]:
+    def _moved(self, at: Vector, log_tau: Vector, noise: Any, side: int) -> tuple[Vector, Vector]:
         """Metropolis steps on log tau and the small coefficients of each group in turn; on the
         other side of the step in the opposite order. Not where the expansion leaves much out, which
         no gradient would make up for.
