@@ -63,7 +63,8 @@ class FormulaPrior:
     doubts: tuple[str, ...] = ()  # about its units
 
     def __call__(self, position: Any) -> jax.Array:
-        named = self.scale(position)
+        # by many terms a program of many parts, and nobody asks where all is shrunk
+        named = self.scale(position) if self.given else {}
         usual: Any = self.usual
         is_beside = isinstance(usual, CoefficientPrior) and isinstance(position, dict)
         total = usual(position["coefficients"] if is_beside else position)
