@@ -21,6 +21,7 @@ from amagold.target._horseshoe import Horseshoe, HorseshoeGuide
 
 FEW_EXAMPLES = 4096  # that tell how wide the data leave each coefficient
 TAU_GUESS = 0.3  # of that width, for a search to begin with
+MOST_NAMES = 8  # of terms that are said
 UNEQUAL = 10.0  # ratio of the widths of columns that should not have one tau
 
 
@@ -33,7 +34,10 @@ class Shrunk(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"{', '.join(self.terms)} ~ {self.prior} with the scale {self.tau}"
+        shown = list(self.terms)
+        if len(shown) > MOST_NAMES:
+            shown = [*shown[: MOST_NAMES - 1], "...", f"{shown[-1]} ({len(shown)} terms)"]
+        return f"{', '.join(shown)} ~ {self.prior} with the scale {self.tau}"
 
 
 def named_horseshoes(chosen: list[tuple[tuple[str, ...], TermPrior]]) -> tuple[Shrunk, ...]:

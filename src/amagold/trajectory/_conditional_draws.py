@@ -38,9 +38,13 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.core.array_types import Float
+from amagold.core.cholesky import factor_and_inverse
 from amagold.core.shapes import Form, Matrix, Number, Position, RandomKey, Scalar, Vector
 from amagold.target._horseshoe import Horseshoe
 from amagold.trajectory._phase import Gradient, Phase, Symmetry
+
+LogTau = Float[jax.Array, " groups"]
 
 TRIES = 3  # Metropolis steps on log tau
 # times 1 / sqrt(number of coefficients): 2.4 standard deviations of log tau given beta, whose
@@ -105,13 +109,13 @@ class ConditionalDraws:
         end = trees.unflatten_like(jnp.concatenate([after, log_tau]), phase.position)
         return Phase(end), work
 
-    def energy(self, at: Vector, log_tau: Vector) -> Scalar:
+    def energy(self, at: Vector, log_tau: LogTau) -> Scalar:
         """-log pi^."""
         away = at - self.center
         known = jnp.dot(self.slope + 0.5 * (self.curvature @ away), away)
         return known - self.horseshoe.log_density(at, log_tau)
 
-    def _scales(self, at: Vector, log_tau: Vector, strides: Any, tests: Any) -> Vector:
+    def _scales(self, at: Vector, log_tau: LogTau, strides: Any, tests: Any) -> LogTau:
         """Metropolis steps on log tau of each group, whose densities do not know of each other."""
         shrunk, beta = self.horseshoe, self.horseshoe.coefficients(at)
         sizes = jax.ops.segment_sum(jnp.ones_like(beta), shrunk.groups, shrunk.num_groups)
@@ -130,7 +134,7 @@ class ConditionalDraws:
         begin = log_tau, shrunk.of_groups(beta, log_tau)
         return jax.lax.scan(one, begin, (strides, tests))[0][0]
 
-    def _moved(self, at: Vector, log_tau: Vector, noise: Any, side: int) -> tuple[Vector, Vector]:
+    def _moved(self, at: Vector, log_tau: LogTau, noise: Any, side: int) -> tuple[Vector, LogTau]:
         """Metropolis steps on log tau and the small coefficients of each group in turn; on the
         other side of the step in the opposite order. Not where the expansion leaves much out, which
         no gradient would make up for.
@@ -139,7 +143,7 @@ class ConditionalDraws:
             return at, log_tau
         shrunk = self.horseshoe
 
-        def one(carry: tuple[Vector, Vector], step: Any) -> tuple[tuple[Vector, Vector], None]:
+        def one(carry: Any, step: Any) -> tuple[Any, None]:
             at, log_tau = carry
             group, by, bound, test = step
             beta, is_own = shrunk.coefficients(at), shrunk.groups == group
@@ -170,7 +174,7 @@ class ConditionalDraws:
         return at, log_tau
 
     def _turned(
-        self, at: Vector, log_tau: Vector, noise: Any, gradient: Gradient, like: Position
+        self, at: Vector, log_tau: LogTau, noise: Any, gradient: Gradient, like: Position
     ) -> tuple[Vector, Scalar]:
         """The coefficients turned by the step's angle about their Gaussian's mean, and the work of
         kicks on the way.
@@ -182,45 +186,37 @@ class ConditionalDraws:
         unit = jax.lax.rsqrt(diagonal)
         scaled = unit[:, None] * self.curvature * unit
         scaled = scaled.at[jnp.diag_indices(len(unit))].set(1.0)
-        factor = jnp.linalg.cholesky(scaled)
+        factor, inverse = factor_and_inverse(scaled)
         # m - c = -(P + D)^-1 (G + D c)
         force = unit * self.slope.at[places].add(own * self.center[places])
-        mean = self.center - unit * jax.scipy.linalg.cho_solve((factor, True), force)
-        # the momentum p as a velocity W^T p, W W^T = (P + D)^-1
-        speed = unit * _solve(factor, noise["coefficients"], 1)
-        angle = self.step_size / max(1, self.num_kicks)
+        mean = self.center - unit * (inverse.T @ (inverse @ force))
+        # q = L^T (theta - m) and p are N(0, I), and theta = m + L^-T q
+        away, momentum = factor.T @ ((at - mean) / unit), noise["coefficients"]
+        angle, work = self.step_size / max(1, self.num_kicks), jnp.zeros((), at.dtype)
         if not self.num_kicks:
-            return _turn(at - mean, speed, angle)[0] + mean, jnp.zeros((), at.dtype)
-
-        away, work = at - mean, jnp.zeros((), at.dtype)
+            away, _ = _turn(away, momentum, angle)
         for _ in range(self.num_kicks):
-            away, speed = _turn(away, speed, 0.5 * angle)
-            here = mean + away
+            away, before = _turn(away, momentum, 0.5 * angle)
+            here = mean + unit * (inverse.T @ away)
             rest = gradient(trees.unflatten_like(jnp.concatenate([here, log_tau]), like))
-            # W^T grad V, V what the energy differs by from the Gaussian
-            by = angle * _solve(factor, unit * self._rest(here, log_tau, rest), 0)
-            before = factor.T @ (speed / unit)
-            after = before - by
+            # L^-1 grad V, V what the energy differs by from the Gaussian
+            by = angle * (inverse @ (unit * self._rest(here, log_tau, rest)))
             # (|p|^2 - |p'|^2) / 2
-            work = work + 0.5 * jnp.dot(by, before + after)
-            away, speed = _turn(away, unit * _solve(factor, after, 1), 0.5 * angle)
-        return mean + away, work
+            work = work + 0.5 * jnp.dot(by, 2.0 * before - by)
+            away, momentum = _turn(away, before - by, 0.5 * angle)
+        return mean + unit * (inverse.T @ away), work
 
-    def _rest(self, at: Vector, log_tau: Vector, gradient: Position) -> Vector:
+    def _rest(self, at: Vector, log_tau: LogTau, gradient: Position) -> Vector:
         """The gradient of all but the horseshoe, less that of the expansion."""
         own = jax.grad(self.horseshoe.log_density)(at, log_tau)
         known = self.slope + self.curvature @ (at - self.center)
         return self.horseshoe.split(trees.flatten(gradient))[0] + own - known
 
 
-def _turn(away: Vector, speed: Vector, angle: Number) -> tuple[Vector, Vector]:
+def _turn(away: Vector, momentum: Vector, angle: Number) -> tuple[Vector, Vector]:
     """(q, p) -> (q cos + p sin, p cos - q sin), which keeps |q|^2 + |p|^2."""
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
-    return cosine * away + sine * speed, cosine * speed - sine * away
-
-
-def _solve(factor: Matrix, vector: Vector, trans: int) -> Vector:
-    return jax.scipy.linalg.solve_triangular(factor, vector, trans=trans, lower=True)
+    return cosine * away + sine * momentum, cosine * momentum - sine * away
 
 
 def _evenly(key: RandomKey, shape: tuple[int, ...], low: float, high: float) -> jax.Array:
