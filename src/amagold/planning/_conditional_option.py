@@ -46,9 +46,10 @@ class ConditionalOption(TrajectoryOption):
         test: Acceptance | UnboundTest | None,
         at_mode: AtMode,
     ) -> Sampler:
-        assert at_mode.reference is not None
+        # a stored run has the numbers of its proposal, and any of the same form will do
+        reference = _nowhere(at_mode.position) if at_mode.reference is None else at_mode.reference
         num_kicks = KICKS if plan.gradient == "full" else 0
-        proposal = conditional_draws(target, at_mode.reference, plan.step_size, num_kicks)
+        proposal = conditional_draws(target, reference, plan.step_size, num_kicks)
         return amortized(target, proposal, plan.num_steps, gradient, test)
 
     def words(self, plan: Any) -> str:
@@ -86,3 +87,8 @@ def conditional_draws(
         jnp.asarray(curvature[:kept, :kept], jnp.float32),
         num_kicks,
     )
+
+
+def _nowhere(position: trees.PyTree) -> Reference:
+    size = trees.size(position)
+    return Reference(position, jnp.zeros(size), jnp.eye(size))
