@@ -142,6 +142,7 @@ def run(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_what_follows_a_run(run, tmp_path):
     assert run.label == "exact"
@@ -160,23 +161,28 @@ def test_what_follows_a_run(run, tmp_path):
     assert "horseshoe(0.3)" in page
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_runs_with_kicks_go_on_too(tmp_path):
+def test_runs_without_gradients_go_on_too(run, tmp_path):
+    assert run.plan.gradient == "full"
+    many = pandas.concat([table()] * 8).assign(b=np.random.default_rng(1).normal(size=8 * NUM_ROWS))
     options = {
         "num_samples": 30,
         "num_warmup": 30,
         "progress": False,
         "priors": {"*": "horseshoe(1)"},
     }
-    whole = amagold.fit("n ~ a + b", table().head(25), "linear", **options)
-    assert whole.plan.gradient == "full"
+    whole = amagold.fit("y ~ a + b", many, **options)
+    assert whole.plan.gradient == "expansion"
+    assert whole.cost().num_gradients == 0
     path = tmp_path / "stopped.zarr"
-    amagold.fit("n ~ a + b", table().head(25), "linear", store=path, max_time=1e-9, **options)
+    amagold.fit("y ~ a + b", many, store=path, max_time=1e-9, **options)
     gone_on = amagold.resume(path, whole.model.target, progress=False)
     for name in whole.posterior:
         np.testing.assert_array_equal(gone_on.posterior[name], whole.posterior[name])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_stored_runs_go_on_to_the_bit(run, tmp_path):
     options = {"num_samples": 200, "num_warmup": 100, "progress": False}

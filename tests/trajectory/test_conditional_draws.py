@@ -56,6 +56,7 @@ def proposal(num_kicks):
         slope[None],
         jnp.array([[(4.0 if num_kicks else 1.3) * CURVATURE]]),
         num_kicks,
+        not num_kicks,
     )
 
 

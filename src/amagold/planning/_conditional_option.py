@@ -3,6 +3,7 @@ about.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from amagold.trajectory._conditional_draws import ConditionalDraws
 
 CONDITIONAL = "conditional"
 KICKS = 3  # by the full gradient, where the expansion leaves too much out
+MOST_LEFT = 0.3  # of log a's variance, by coefficients that move along with tau
 AFRESH = 0.5 * math.pi  # the angle that draws coefficients afresh
 
 
@@ -48,8 +50,11 @@ class ConditionalOption(TrajectoryOption):
     ) -> Sampler:
         # a stored run has the numbers of its proposal, and any of the same form will do
         reference = _nowhere(at_mode.position) if at_mode.reference is None else at_mode.reference
-        num_kicks = KICKS if plan.gradient == "full" else 0
-        proposal = conditional_draws(target, reference, plan.step_size, num_kicks)
+        proposal = replace(
+            conditional_draws(target, reference, plan.step_size),
+            num_kicks=KICKS if plan.gradient == "full" else 0,
+            moves_along=plan.discretisation_variance <= MOST_LEFT,
+        )
         return amortized(target, proposal, plan.num_steps, gradient, test)
 
     def words(self, plan: Any) -> str:
@@ -67,9 +72,7 @@ def horseshoe_in(target: Target) -> Horseshoe | None:
     return found if isinstance(found, Horseshoe) else None
 
 
-def conditional_draws(
-    target: Target, reference: Reference, step_size: float, num_kicks: int = 0
-) -> ConditionalDraws:
+def conditional_draws(target: Target, reference: Reference, step_size: float) -> ConditionalDraws:
     """About the reference, where other priors are expanded too."""
     shrunk, prior = horseshoe_in(target), cast("Any", target.log_prior)
     assert shrunk is not None
@@ -85,7 +88,6 @@ def conditional_draws(
         trees.flatten(reference.position)[:kept],
         jnp.asarray(slope[:kept], jnp.float32),
         jnp.asarray(curvature[:kept, :kept], jnp.float32),
-        num_kicks,
     )
 
 

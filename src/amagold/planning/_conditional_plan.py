@@ -34,8 +34,9 @@ NUM_WALKS, NUM_STEPS = 16, 60  # of draws under an expansion
 # rounds of a proposal: one brings about 0.1 effective draws of tau with a hundred coefficients, and
 # 0.4 with ten
 MANY, FEW, MOST_FOR_MANY = 8, 4, 256
-KICKED = 4  # rounds with kicks: moves along with tau are under the expansion alone
-MOST_LEFT = 0.3  # of log a's variance to the test alone: beyond, chains stay long in the tails
+KICKED_ACCEPTANCE = 0.75  # that warm-up keeps kicks small enough for
+KICKED = 4  # rounds with kicks
+MOST_UNKICKED = 0.1  # of log a's variance: beyond, chains would stay long in the tails
 WORTH = 0.5  # of all examples, that a test on a few may look at
 WIDER = 1.5  # times as far from the median as draws are: where chains begin
 
@@ -73,7 +74,7 @@ def conditional_plan(
         **asdict(candidate),
         friction=0.0,
         trajectory_length=candidate.num_steps * candidate.step_size,
-        target_acceptance=LOWEST_ACCEPTANCE if candidate.gradient != "full" else 0.75,
+        target_acceptance=LOWEST_ACCEPTANCE if candidate.gradient != "full" else KICKED_ACCEPTANCE,
         gradient_variance=0.0,
         num_parameters=trees.size(center),
         num_examples=target.num_examples,
@@ -147,15 +148,16 @@ def _left_out(target: Posterior, reference: Reference, drawn: trees.PyTree) -> f
 def _candidate(target: Posterior, at_mode: AtMode, variance: float) -> Candidate:
     costs, test = costs_of(target, at_mode.position), at_mode.test
     size = costs.num_parameters
-    is_left = variance > MOST_LEFT
-    num_steps = KICKED if is_left else MANY if size <= MOST_FOR_MANY else FEW
+    # few examples cost little, and their likelihood has tails that draws may not have seen
+    is_kicked = variance > MOST_UNKICKED or target.num_examples < FEWEST_EXAMPLES
+    num_steps = KICKED if is_kicked else MANY if size <= MOST_FOR_MANY else FEW
     drawn = 0.0 if test is None else float(test.noise)
     acceptance = float(acceptance_from(np.asarray(variance + drawn)))
     looked_at = float(target.num_examples) if test is None else float(test.typical)
     # a factorisation of the precision in every round
     own = num_steps * (MATRIX_OPERATIONS * size**2 + size**3 / 3.0) / costs.operations
     return Candidate(
-        gradient="full" if is_left else "expansion",
+        gradient="full" if is_kicked else "expansion",
         batch_plan=None,
         batch_size=None,
         mass="diagonal",

@@ -22,7 +22,7 @@ move is rejected, because it would not be found on the way back.
 
 Where the data are few, what they differ by is not left to the test alone: the turn from beta to
 beta is cut into pieces, and the gradient kicks between them as along a rotation (`_rotation.py`);
-the kicks' work is added, and the second line is left out.
+the kicks' work is added. The second line is left out where that is much.
 
 | symbol | name |
 |---|---|
@@ -55,7 +55,7 @@ STRIDE = 4.0
 WIDTHS, BOUNDS = (0.05, 2.0), (1.0, 30.0)
 
 
-@trees.record(static=("num_kicks",))
+@trees.record(static=("num_kicks", "moves_along"))
 class ConditionalDraws:
     """Reversible under the horseshoe prior times a Gaussian."""
 
@@ -65,6 +65,7 @@ class ConditionalDraws:
     slope: Vector
     curvature: Matrix
     num_kicks: int = 0  # by the gradient, on the way from beta to beta
+    moves_along: bool = True  # whether small coefficients move along with tau
 
     symmetry: ClassVar[Symmetry] = "reversible"
     refreshes_momentum: ClassVar[bool] = True
@@ -139,7 +140,7 @@ class ConditionalDraws:
         other side of the step in the opposite order. Not where the expansion leaves much out, which
         no gradient would make up for.
         """
-        if self.num_kicks:
+        if not self.moves_along:
             return at, log_tau
         shrunk = self.horseshoe
 
