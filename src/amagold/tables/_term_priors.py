@@ -16,7 +16,7 @@ from amagold.core import trees
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.priors import TermPrior
 from amagold.tables._chosen_priors import chosen_priors
-from amagold.tables._horseshoes import doubts_about, horseshoe_of, named_horseshoes, with_taus
+from amagold.tables._shrunk_terms import doubts_about, horseshoe_of, named_horseshoes, with_taus
 from amagold.tables._term_scale import TermScale
 from amagold.target import Posterior
 from amagold.target._horseshoe import Horseshoe, HorseshoeGuide
@@ -65,9 +65,9 @@ class FormulaPrior:
     def __call__(self, position: Any) -> jax.Array:
         # by many terms a program of many parts, and nobody asks where all is shrunk
         named = self.scale(position) if self.given else {}
-        usual: Any = self.usual
-        is_beside = isinstance(usual, CoefficientPrior) and isinstance(position, dict)
-        total = usual(position["coefficients"] if is_beside else position)
+        is_beside = isinstance(self.usual, CoefficientPrior) and isinstance(position, dict)
+        seen: Any = position["coefficients"] if is_beside else position
+        total = self.usual(seen)
         if self.horseshoe is not None:
             total = total + self.horseshoe(trees.flatten(position))
         return sum((prior(named[prior.term]) for prior in self.given), total)
