@@ -58,11 +58,16 @@ class ConditionalOption(TrajectoryOption):
         return amortized(target, proposal, plan.num_steps, gradient, test)
 
     def words(self, plan: Any) -> str:
+        kicks = (
+            f"; {KICKS} kicks by the gradient in each make up for what that leaves out, so that "
+            "more is accepted than without, which is what is expected below"
+        )
         return (
             f"Steps: {count(plan.num_steps, 'round')} of draws per proposal, of the horseshoe's "
-            "scales given the coefficients and of the coefficients given the scales, under that "
-            "expansion; the scales of single coefficients are integrated out. Warm-up shortens the "
-            f"steps only where less than {plan.target_acceptance:.0%} is accepted."
+            "scales given the coefficients and of the coefficients given the scales, under the "
+            "data's second-order expansion; the scales of single coefficients are integrated out"
+            f"{kicks if plan.gradient == 'full' else ''}. Warm-up shortens the steps only where "
+            f"less than {plan.target_acceptance:.0%} is accepted."
         )
 
 
