@@ -258,6 +258,7 @@ def test_cost_without_data_and_of_long_runs():
 def test_cost_bad_input():
     good = dataset(posterior())
     with pytest.raises(ValueError, match="num_gradients must be a whole number"):
-        effective_cost(good, 0, 0, None, 0)
+        effective_cost(good, 0, 0, None, -1)
+    assert effective_cost(good, 0, 0, None, 0).ess_per_gradient == np.inf
     with pytest.raises(ValueError, match="must not be negative"):
         effective_cost(good, -5, 0, 10, 1)

@@ -159,13 +159,13 @@ def test_texts_are_priors():
     ("text", "words"),
     [
         ("x", "prior must be TERM=KIND"),
-        ("x=cauchy(0, 1)", "must be one of normal, student_t, laplace"),
+        ("x=cauchy(0, 1)", "must be one of normal, student_t, laplace, horseshoe"),
         ("x=normal(0, -1)", "scale must be a finite number above 0"),
         ("x=normal(0, __import__('os').getpid())", "must be one of"),
         ("x=normal(*[0, 1])", "must be one of"),
         ("x=normal(0, 1, 2, 3)", "must be one of"),
         ("x=student_t(-1)", "degrees_of_freedom must be"),
-        ("x=horseshoe(1)", "not known yet"),
+        ("x=horseshoe(0, 1, 2)", "must be one of"),
         ("=normal(0, 1)", "prior must be TERM=KIND"),
     ],
 )

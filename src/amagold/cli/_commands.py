@@ -84,7 +84,9 @@ COMMANDS = (
                     "action": "append",
                     "metavar": "TERM=PRIOR",
                     "help": "of one term, such as 'distance=normal(0, 1)', student_t(df, location, "
-                    "scale) or laplace(location, scale); may be given several times",
+                    "scale), laplace(location, scale) or horseshoe(scale); of several, 'x1, "
+                    "x2=horseshoe(1)', or of all others, '*=horseshoe(1)'; may be given several "
+                    "times",
                 },
             ),
             Option(("--store",), {"metavar": "RUN", "help": "a folder to keep the draws in"}),

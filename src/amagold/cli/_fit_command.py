@@ -31,7 +31,7 @@ def run(
       outcome: the column of the outcome, without a formula.
       drop_missing: whether to leave out rows with missing values.
       out_of_core: whether to keep rows in temporary files; None where memory is too small for them.
-      prior: TERM=KIND(NUMBERS) of single terms.
+      prior: TERM=KIND(NUMBERS) of single terms, of several, or of all others.
       weights: the column of how often each row counts.
       offset: the column of what is added to each row's predictor.
       trials: the column of how often each row was tried.

@@ -1,5 +1,6 @@
 """What independent draws cost: effective draws per gradient and per pass over the data."""
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Cost(NamedTuple):
     minimum_ess: float  # bulk, of the worst coordinate
     num_gradients: int
     num_data_passes: float | None  # None for a target without data, as below
-    ess_per_gradient: float
+    ess_per_gradient: float  # infinite where no gradient is asked for
     ess_per_data_pass: float | None
 
 
@@ -44,7 +45,7 @@ def effective_cost(
     checks.whole_number(
         "num_gradients",
         num_gradients,
-        at_least=1,
+        at_least=0,
         remedy="give the gradient evaluations of all chains together",
     )
     if num_examples is not None:
@@ -66,6 +67,6 @@ def effective_cost(
         )
     found = minimum_ess(posterior)
     passes = looked_at / num_examples if num_examples else None
-    return Cost(
-        found, int(num_gradients), passes, found / num_gradients, found / passes if passes else None
-    )
+    per_gradient = found / num_gradients if num_gradients else math.inf
+    per_pass = found / passes if passes else None
+    return Cost(found, int(num_gradients), passes, per_gradient, per_pass)

@@ -14,6 +14,7 @@ from amagold.mode._curvature import curvature_at
 from amagold.mode._derivatives import derivatives_at, whole_hessian
 from amagold.mode._mode_search import find_mode
 from amagold.mode._reference import DENSE_PARAMETERS
+from amagold.planning import horseshoe_in
 from amagold.store._names import name_leaves
 from amagold.target import Posterior, Target
 from amagold.target._reported import reported
@@ -74,6 +75,8 @@ def _approximation(target: Target) -> dict[str, Gaussian90] | None:
             f"the run must have at most {DENSE_PARAMETERS:,} parameters to be compared with a "
             f"Gaussian, whose Hessian is kept whole, got {size:,}"
         )
+    if horseshoe_in(target) is not None:
+        return None  # its density grows without end
     mode = find_mode(target, target.init)
     factor = _factor(target, mode.position) if mode.is_converged else None
     if factor is None:

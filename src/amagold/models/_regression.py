@@ -86,6 +86,13 @@ class Predictor:
         return z if example.offset is None else z + example.offset
 
 
+class BesidePredictor(Predictor):
+    """The same of positions that hold the coefficients beside what the likelihood does not see."""
+
+    def __call__(self, position: Any, example: Any) -> jax.Array:
+        return super().__call__(position["coefficients"], example)
+
+
 class CodedPredictor(Predictor, SparsePredictor):
     """The same of numbers and codes."""
 
@@ -107,8 +114,8 @@ class CodedPredictor(Predictor, SparsePredictor):
 
 @dataclass(frozen=True)
 class SharedPredictor:
-    """(x . theta, numbers that all rows share), of a position that is a dict of both: the logarithm
-    of a scale, or the gaps between cutpoints.
+    """(x . theta, numbers that all rows share), of a position that is a dict of both, and perhaps
+    of others: the logarithm of a scale, or the gaps between cutpoints.
     """
 
     coefficients: Predictor

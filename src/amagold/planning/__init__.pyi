@@ -5,6 +5,8 @@ from ._at_mode import (
     build_at_mode as build_at_mode,
     restored_at_mode as restored_at_mode,
 )
+from ._conditional_option import horseshoe_in as horseshoe_in
+from ._conditional_plan import conditional_plan as conditional_plan, guiding as guiding
 from ._plan import Plan as Plan, make_plan as make_plan
 from ._starts import (
     bring_near as bring_near,

@@ -25,7 +25,8 @@ class Candidate:
     test: str = "full"  # or "tuna": exact on a few examples
     test_examples: float = 0.0  # that a test is expected to look at
     rare_examples: int = 0  # that an expansion's gradient and its test look at every time
-    integrator: str = "leapfrog"  # or "rotation": exact for a Gaussian
+    # or "rotation", exact for a Gaussian, or "conditional", part by part under a horseshoe prior
+    integrator: str = "leapfrog"
 
     @property
     def cost_per_draw(self) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from amagold.planning._at_mode import AtMode
+from amagold.planning._conditional_option import CONDITIONAL, KICKS
 from amagold.planning._costs import GRADIENT
 from amagold.planning._lengths import TURNS, trajectory_lengths
 from amagold.planning._option import GradientOption
@@ -35,7 +36,8 @@ class FullGradientOption(GradientOption):
         return None
 
     def examples_seen(self, plan: Any) -> int:
-        return plan.num_examples
+        # of a round, where one is more than a gradient
+        return plan.num_examples * (KICKS if plan.integrator == CONDITIONAL else 1)
 
     def words(self, plan: Any) -> str:
         over = f"all {plan.num_examples} examples" if plan.num_examples else "the whole density"

@@ -133,7 +133,7 @@ def measure_by_energies(
     of a few rows are not seen by examples that stand for all.
     """
     places = jax.tree.map(lambda leaf: leaf[:NUM_ENERGIES], places)
-    energies = np.asarray(_energies_above(target, mode, places), np.float64)
+    energies = np.asarray(energies_above(target, mode, places), np.float64)
     rows = [
         trees.known_numbers(jax.tree.map(lambda leaf, at=at: leaf[at], places))
         for at in range(len(energies))
@@ -163,7 +163,7 @@ def _rare_energies(rare: RareRows, places: trees.PyTree) -> jax.Array:
 
 
 @jit(ONCE)
-def _energies_above(target: Target, mode: trees.PyTree, places: trees.PyTree) -> jax.Array:
+def energies_above(target: Target, mode: trees.PyTree, places: trees.PyTree) -> jax.Array:
     """U(place) - U(mode) of all data, summed by differences."""
 
     def visit(totals: Wide, chunk: Chunk) -> Wide:
@@ -171,8 +171,8 @@ def _energies_above(target: Target, mode: trees.PyTree, places: trees.PyTree) ->
         lower = target.log_likelihoods(mode, chunk.rows) - there
         return add_each(totals, jax.vmap(chunk.only_new)(lower).sum(axis=1))
 
-    chunk_size = max(1, chunks.chunk_size_for(target, mode) // NUM_ENERGIES)
     number = jax.tree.leaves(places)[0].shape[0]
+    chunk_size = max(1, chunks.chunk_size_for(target, mode) // NUM_ENERGIES)
     totals = chunks.fold(target, mode, visit, zeros_like(jnp.zeros(number)), chunk_size)
     return totals.high + target.log_prior(mode) - jax.vmap(target.log_prior)(places)
 

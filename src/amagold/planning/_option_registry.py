@@ -1,5 +1,6 @@
 """The options that a plan chooses from, by name. A new one is a file, and a line here."""
 
+from amagold.planning._conditional_option import ConditionalOption
 from amagold.planning._control_variate_option import ControlVariateOption
 from amagold.planning._expansion_option import ExpansionOption
 from amagold.planning._few_examples_option import FewExamplesOption
@@ -17,7 +18,11 @@ _GRADIENTS: tuple[GradientOption, ...] = (
     ExpansionOption(),
     ControlVariateOption(),
 )
-_TRAJECTORIES: tuple[TrajectoryOption, ...] = (LeapfrogOption(), QuarterTurnOption())
+_TRAJECTORIES: tuple[TrajectoryOption, ...] = (
+    LeapfrogOption(),
+    QuarterTurnOption(),
+    ConditionalOption(),
+)
 _TESTS: tuple[TestOption, ...] = (FullTestOption(), FewExamplesOption())
 
 GRADIENTS = {option.name: option for option in _GRADIENTS}

@@ -19,6 +19,7 @@ from amagold.mode._survey_result import NEGLIGIBLE, Survey
 from amagold.planning._at_mode import AtMode
 from amagold.planning._candidate import Candidate
 from amagold.planning._candidate_search import best_of, best_of_each_kind, every_candidate
+from amagold.planning._conditional_option import CONDITIONAL
 from amagold.planning._costs import TransitionCosts, costs_of
 from amagold.planning._gradient_noise import GradientNoise, at_least_expected, measure_noise
 from amagold.planning._leapfrog_option import FRICTION_SHARE
@@ -140,7 +141,7 @@ class Plan(Candidate):
     @property
     def is_nearly_right(self) -> bool:
         """Whether the posterior is known so well that little is left to tune."""
-        return self.order is not None or self.integrator == "rotation"
+        return self.order is not None or self.integrator in ("rotation", CONDITIONAL)
 
     @property
     def begins_short(self) -> bool:
@@ -151,8 +152,11 @@ class Plan(Candidate):
 
     @property
     def longest_trajectory(self) -> float:
-        """What warm-up may lengthen a trajectory to; a quarter turn is as long as any should be."""
-        return self.trajectory_length * (1.0 if self.integrator == "rotation" else LONGEST)
+        """What warm-up may lengthen a trajectory to; a quarter turn is as long as any should be,
+        and nothing is more than afresh.
+        """
+        is_whole = self.integrator in ("rotation", CONDITIONAL)
+        return self.trajectory_length * (1.0 if is_whole else LONGEST)
 
     def build(self, target: Target, mass: trees.PyTree, at_mode: AtMode | None = None) -> Sampler:
         """The sampler of this plan.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from amagold.mode._mode_search import NEWTON_PARAMETERS
+from amagold.planning._conditional_option import CONDITIONAL
 from amagold.planning._option import count
 from amagold.planning._option_registry import GRADIENTS, TESTS, TRAJECTORIES
 
@@ -31,6 +32,8 @@ def _start(plan: Any) -> str:
 
 def _modes(plan: Any) -> str:
     """What the searches found, and how far it can be trusted."""
+    if plan.integrator == CONDITIONAL:
+        return "a horseshoe prior leaves no mode, and the data are expanded about the median"
     if not plan.is_mode_found:
         return (
             f"no mode was found{_from(plan)}, so the figures are rough, and chains start far apart"
@@ -91,6 +94,8 @@ def _yield(plan: Any) -> str:
 
 
 def _others(plan: Any) -> list[str]:
+    if plan.integrator == CONDITIONAL:
+        return []
     if plan.gradient != "full":
         is_noisy = plan.batch_size is not None
         saving = "; the minibatches' noise is small for what they save" if is_noisy else ""

@@ -4,11 +4,9 @@ import ast
 
 from amagold.priors._kinds import KINDS, TermPrior
 
-NOT_YET = {"horseshoe": "student_t(1, 0, scale) has its heavy tails, and laplace(0, scale) shrinks"}
-
 
 def parsed_priors(texts: list[str]) -> dict[str, TermPrior]:
-    """By the names of their terms."""
+    """By the names of their terms, or of several: "x1, x2=horseshoe(0.1)", "*=normal(0, 1)"."""
     found: dict[str, TermPrior] = {}
     for text in texts:
         # the last sign: a term may hold some itself, as in C(month, levels=[1, 2])
@@ -34,8 +32,6 @@ def parsed_prior(text: str) -> TermPrior:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise ValueError(wrong)
     kind = call.func.id
-    if kind in NOT_YET:
-        raise ValueError(f"prior {kind} is not known yet; {NOT_YET[kind]}")
     if kind not in KINDS or any(keyword.arg is None for keyword in call.keywords):
         raise ValueError(wrong)
     try:

@@ -114,6 +114,8 @@ def _planned(
 ) -> Prepared:
     """Look for modes, plan by what is there, and start chains where the plan holds."""
     _check_kind(anchor)
+    if planning.horseshoe_in(target) is not None:
+        return _planned_by_parts(target, settings, anchor, positions, keys)
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if not adapts and settings.warmup.sgd is None:
@@ -148,6 +150,20 @@ def _planned(
     sampler = plan.build(target, mass, at_mode)
     advice = advice_on_plan(plan, settings.num_chains, starts_given)
     return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions, advice)
+
+
+def _planned_by_parts(
+    target: Target, settings: Settings, anchor: trees.PyTree, positions: trees.PyTree, keys: Keys
+) -> Prepared:
+    """The same where a horseshoe prior leaves no mode: another prior guides the search."""
+    assert isinstance(target, Posterior)
+    found = survey(planning.guiding(target), anchor, keys.survey)
+    plan, at_mode, starts = planning.conditional_plan(
+        target, found.mode, keys.places, settings.num_chains, found.num_searches
+    )
+    positions = _descended(target, starts if positions is None else positions, settings, keys)
+    sampler = plan.build(target, None, at_mode)
+    return Prepared(sampler, plan, rules_of(sampler, plan, settings), positions)
 
 
 def _starts(

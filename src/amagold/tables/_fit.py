@@ -15,6 +15,7 @@ from amagold.sampling import sample
 from amagold.sampling._advice import warn
 from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
+from amagold.tables._chosen_priors import by_text
 from amagold.tables._data_warnings import levels_without_events, light_weights
 from amagold.tables._families import FAMILIES
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
@@ -29,7 +30,7 @@ from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
 from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
-from amagold.tables._term_priors import with_priors
+from amagold.tables._term_priors import doubts_of, with_priors
 from amagold.tables._term_scale import TermScale
 from amagold.tables._terms import terms_of
 
@@ -44,7 +45,7 @@ def fit(
     outcome: str | None = None,
     drop_missing: bool = False,
     prior_scale: float | None = None,
-    priors: Mapping[str, TermPrior | str] | None = None,
+    priors: Mapping[str | tuple[str, ...], TermPrior | str] | None = None,
     weights: Any = None,
     offset: Any = None,
     trials: Any = None,
@@ -77,6 +78,8 @@ def fit(
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
         "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero,
         that of "threshold" each cutpoint's, where they rise.
+        A tuple of names speaks of several terms, and "*" of all but the intercept that have no
+        other: {"*": amagold.priors.horseshoe(1)} shares one scale, reported as "horseshoe_tau".
       weights: how often each row counts, as a column's name or an array; rows of weight zero are
         left out.
       offset: what is added to the predictor of each row, likewise.
@@ -132,7 +135,7 @@ def model_of(
     outcome: str | None,
     drop_missing: bool,
     prior_scale: float | None,
-    priors: Mapping[str, TermPrior | str] | None = None,
+    priors: Mapping[Any, TermPrior | str] | None = None,
     out_of_core: bool | None = None,
     **of_rows: Any,
 ) -> TableModel:
@@ -190,8 +193,11 @@ def model_of(
     target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     merged, weightless = num_distinct(target), num_whole - len(frame)
     facts = describe_table(frame, num_read, left, classes, terms, coded, rows, merged, weightless)
+    priors = by_text(priors)
+    whole = with_priors(target, priors)
+    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts_of(whole)))
     return TableModel(
-        with_priors(target, priors),
+        whole,
         terms,
         family,
         left,

@@ -19,9 +19,11 @@ from amagold.models._noise_names import THRESHOLD
 from amagold.models._ordinal import OrdinalPrior
 from amagold.models._priors import CoefficientPrior, NoisePrior
 from amagold.priors import TermPrior
-from amagold.priors._prior_text import parsed_prior
+from amagold.tables._chosen_priors import chosen_priors
+from amagold.tables._shrunk_terms import doubts_about, horseshoe_of, named_horseshoes, with_taus
 from amagold.tables._term_scale import TermScale
 from amagold.target import Posterior
+from amagold.target._horseshoe import Horseshoe, HorseshoeGuide
 
 # what terms of a scale of their own are: its positive half, or numbers that rise
 POSITIVE, RISING = "positive", "rising"
@@ -56,47 +58,63 @@ class GivenPrior:
         return jnp.sum(found) + (jnp.log(jnp.diff(values)).sum() if self.range == RISING else 0.0)
 
 
-@trees.record()
+@trees.record(static=("shrunk", "shrunk_words", "doubts"))
 class FormulaPrior:
     """The prior of the data's scale for most terms, and the given ones for the others."""
 
     usual: CoefficientPrior | NoisePrior | OrdinalPrior  # infinitely wide where another is given
     scale: TermScale
     given: tuple[GivenPrior, ...]
+    horseshoe: Horseshoe | HorseshoeGuide | None = None
+    guide: HorseshoeGuide | None = None  # of the horseshoe, for the search for a mode
+    shrunk: tuple[str, ...] = ()  # terms that have a horseshoe
+    shrunk_words: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # about its units
 
     def __call__(self, position: Any) -> jax.Array:
-        named = self.scale(position)
-        return sum((prior(named[prior.term]) for prior in self.given), self.usual(position))
+        # by many terms a program of many parts, and nobody asks where all is shrunk
+        named = self.scale(position) if self.given else {}
+        is_beside = isinstance(self.usual, CoefficientPrior) and isinstance(position, dict)
+        seen: Any = position["coefficients"] if is_beside else position
+        total = self.usual(seen)
+        if self.horseshoe is not None:
+            total = total + self.horseshoe(trees.flatten(position))
+        return sum((prior(named[prior.term]) for prior in self.given), total)
+
+    @property
+    def others(self) -> "FormulaPrior":
+        """Without the horseshoe, and without kinks."""
+        return dataclasses.replace(self.smooth, horseshoe=None)
 
     @property
     def is_log_concave(self) -> bool:
         kinds = {prior.kind for prior in self.given}
         has_noise = any(prior.range is not None for prior in self.given)
         is_usual = bool(getattr(self.usual, "is_log_concave", False))
-        return is_usual and not has_noise and "student_t" not in kinds
+        is_smooth = not isinstance(self.horseshoe, Horseshoe)
+        return is_usual and is_smooth and not has_noise and "student_t" not in kinds
 
     @property
     def smooth(self) -> "FormulaPrior":
-        """Without kinks, for the mode and its curvature."""
+        """Without kinks and poles, for the mode and its curvature."""
         given = [
             dataclasses.replace(prior, kind="smooth_laplace") if prior.kind == "laplace" else prior
             for prior in self.given
         ]
-        return dataclasses.replace(self, given=tuple(given))
+        return dataclasses.replace(self, given=tuple(given), horseshoe=self.guide)
 
     def sentences(self) -> tuple[str, ...]:
-        named = ", ".join(f"{prior.term} ~ {prior.words}" for prior in self.given)
+        said = [f"{prior.term} ~ {prior.words}" for prior in self.given]
+        named = ", ".join([*said, *self.shrunk_words])
         noise = {self.scale.noise} - {None}
-        is_all = {prior.term for prior in self.given} == {
-            *(term.name for term in self.scale.terms),
-            *noise,
-        }
+        terms = {prior.term for prior in self.given} | set(self.shrunk)
+        is_all = terms == {*(term.name for term in self.scale.terms), *noise}
         usual = () if is_all else self.usual.sentences()
         others = "" if is_all else " instead"
         return (*usual, f"Priors as given{others}, on the scale of the table: {named}.")
 
 
-def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None) -> Posterior:
+def with_priors(target: Posterior, priors: Mapping[Any, TermPrior | str] | None) -> Posterior:
     """The target of a formula, with these priors in place of the usual ones of their terms."""
     if not priors:
         return target
@@ -104,22 +122,11 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
     assert isinstance(scale, TermScale)
     assert isinstance(usual, (CoefficientPrior, NoisePrior, OrdinalPrior))
     places = {term.name: term.places for term in scale.terms}
-    known = [*places, *([scale.noise] if scale.noise else [])]
-    chosen = {
-        name: parsed_prior(prior) if isinstance(prior, str) else prior
-        for name, prior in priors.items()
-    }
-    for name, prior in chosen.items():
-        if name not in known:
-            told = ", ".join(map(repr, known[:20]))
-            raise ValueError(f"priors must speak of the terms {told}, got {name!r}")
-        if not isinstance(prior, TermPrior):
-            raise ValueError(
-                f"priors must hold priors such as amagold.priors.normal(0, 1), got {prior!r} for "
-                f"{name!r}"
-            )
-    replaced = [place for name in priors for place in places.get(name, ())]
-    usual = _without(usual, replaced, scale.noise in priors)
+    chosen = chosen_priors(priors, list(places), scale.noise)
+    named = {name for names, _ in chosen for name in names}
+    usual = _without(
+        usual, [place for name in named for place in places.get(name, ())], scale.noise in named
+    )
     of_noise = RISING if scale.noise == THRESHOLD else POSITIVE
     which = {POSITIVE: "the positive half of ", RISING: "where they rise, "}[of_noise]
     given = [
@@ -132,9 +139,32 @@ def with_priors(target: Posterior, priors: Mapping[str, TermPrior | str] | None)
             f"{which}{prior}" if name == scale.noise else str(prior),
             of_noise if name == scale.noise else None,
         )
-        for name, prior in chosen.items()
+        for names, prior in chosen
+        if prior.kind != "horseshoe"
+        for name in names
     ]
-    return dataclasses.replace(target, log_prior=FormulaPrior(usual, scale, tuple(given)))
+    shrunk = named_horseshoes([each for each in chosen if each[1].kind == "horseshoe"])
+    if not shrunk:
+        return dataclasses.replace(target, log_prior=FormulaPrior(usual, scale, tuple(given)))
+    if scale.noise == THRESHOLD:
+        raise ValueError(
+            "priors must not give a horseshoe to terms of ordinal, which is not known yet; give "
+            "normal, student_t or laplace"
+        )
+    target = with_taus(target, shrunk)
+    horseshoe, guide = horseshoe_of(target, shrunk)
+    assert isinstance(target.transform, TermScale)
+    prior = FormulaPrior(
+        usual,
+        target.transform,
+        tuple(given),
+        horseshoe,
+        guide,
+        tuple(name for one in shrunk for name in one.terms),
+        tuple(one.words for one in shrunk),
+        doubts_about(shrunk, horseshoe),
+    )
+    return dataclasses.replace(target, log_prior=prior)
 
 
 def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
@@ -152,3 +182,9 @@ def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
     if not places:
         return usual
     return dataclasses.replace(usual, scale=usual.scale.at[jnp.asarray(places)].set(jnp.inf))
+
+
+def doubts_of(target: Posterior) -> tuple[str, ...]:
+    """What is to be said about its priors."""
+    prior = target.log_prior
+    return prior.doubts if isinstance(prior, FormulaPrior) else ()

@@ -13,11 +13,13 @@ from amagold.models._priors import LOG_SCALE, LOG_SHAPE
 from amagold.models._scale import UserScale
 from amagold.tables._term_codes import Term
 
+LOG_TAU = "log_tau"  # in the position; it comes after the coefficients and the noise
 
-@trees.record(static=("terms", "noise", "has_classes"))
+
+@trees.record(static=("terms", "noise", "has_classes", "taus"))
 class TermScale:
     """The flat vector of coefficients as one array for each term, and back; with `noise`, the
-    logarithm of the noise's scale is its scale, under that name.
+    logarithm of the noise's scale is its scale, under that name, and likewise with `taus`.
     """
 
     # None: the vector is on the user's scale as it is
@@ -25,6 +27,7 @@ class TermScale:
     terms: tuple[Term, ...]
     noise: str | None
     has_classes: bool = False  # a last axis, of a coefficient for each class
+    taus: tuple[str, ...] = ()  # what the scales of horseshoe priors are called
 
     def __call__(self, position: Any) -> dict[str, Any]:
         found = position if self.scale is None else self.scale(position)
@@ -50,6 +53,9 @@ class TermScale:
             log_scale = found[self.log_noise]
             here = jnp if isinstance(log_scale, Tracer) else np
             named[self.noise] = here.exp(log_scale)
+        for number, name in enumerate(self.taus):
+            log_tau = found[LOG_TAU][..., number]
+            named[name] = (jnp if isinstance(log_tau, Tracer) else np).exp(log_tau)
         return named
 
     @property
@@ -78,4 +84,8 @@ class TermScale:
             found = {"coefficients": flat, "cutpoints": np.asarray(reported[THRESHOLD])}
         elif self.noise:
             found = {"coefficients": flat, self.log_noise: np.log(reported[self.noise])}
+        if self.taus:
+            found = found if isinstance(found, dict) else {"coefficients": found}
+            log_taus = [np.log(np.asarray(reported[name])) for name in self.taus]
+            found = {**found, LOG_TAU: np.stack(log_taus, axis=-1)}
         return found if self.scale is None else self.scale.inverse(found)
