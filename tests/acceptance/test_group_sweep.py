@@ -17,7 +17,7 @@ from amagold import models
 from amagold.acceptance._group_rows import sorted_by_level
 from amagold.acceptance._group_setup import untuned_sweep
 from amagold.acceptance._group_sweep import GroupSweep
-from amagold.acceptance._group_visit import Question
+from amagold.acceptance._group_visit import GroupQuestion
 from amagold.core import trees
 from amagold.gradients import full as full_gradient
 from amagold.mode._arrow import arrow_at, arrow_mode, is_gaussian, layout_of
@@ -371,4 +371,4 @@ def test_questions_are_symmetric():
         for here, there in ((first, second), (second, first))
     ]
     np.testing.assert_array_equal(*bounds)
-    assert Question._fields == ("here", "there", "bounds", "kappa")
+    assert GroupQuestion._fields == ("here", "there", "bounds", "kappa")

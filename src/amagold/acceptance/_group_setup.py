@@ -19,7 +19,7 @@ from amagold.core import trees
 from amagold.core.array_types import Float
 from amagold.core.compiling import ONCE, jit
 from amagold.core.shapes import RandomKey, Scalar
-from amagold.mode._arrow import Arrow, Layout, RowDerivatives, row_derivatives
+from amagold.mode._arrow import Arrow, ArrowLayout, RowDerivatives, row_derivatives
 from amagold.mode._reference import Reference
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
@@ -128,7 +128,7 @@ def _walk(
     return WalkedRows(groups, lengths, scales, tilt, thirds, value)
 
 
-def _whitened(rows: RowDerivatives, layout: Layout, inverse: np.ndarray) -> np.ndarray:
+def _whitened(rows: RowDerivatives, layout: ArrowLayout, inverse: np.ndarray) -> np.ndarray:
     """L^-1 x of every row, x without the groups."""
     found = rows.numbers.astype(np.float64) @ inverse[:, : layout.num_numbers].T
     start = layout.num_numbers

@@ -30,7 +30,7 @@ from jax import Array
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._group_rows import GroupRows
-from amagold.acceptance._group_visit import PerGroup, Question, Visit, visit
+from amagold.acceptance._group_visit import PerGroup, GroupQuestion, Visit, visit
 from amagold.core import trees
 from amagold.core.array_types import Bool, Float32, Int32
 from amagold.core.shapes import Position, RandomKey, Scalar
@@ -227,7 +227,7 @@ class GroupSweep(Acceptance):
         key: RandomKey,
     ) -> Visit:
         posterior = with_data(target, "a sweep", "use acceptance.full()")
-        question = Question(self.position(here), self.position(there), bounds, kappa)
+        question = GroupQuestion(self.position(here), self.position(there), bounds, kappa)
         return visit(
             posterior, self.bounds, self.reference, self.rows, question, key, self.block_size
         )

@@ -42,7 +42,7 @@ class Visit(NamedTuple):
     num_arrivals: Whole
 
 
-class Question(NamedTuple):
+class GroupQuestion(NamedTuple):
     """Two positions, and how far a row's remainder can differ between them."""
 
     here: Position
@@ -62,7 +62,7 @@ class Stream(NamedTuple):
     num_items: Whole
 
 
-def stream_of(rows: GroupRows, question: Question, key: RandomKey) -> Stream:
+def stream_of(rows: GroupRows, question: GroupQuestion, key: RandomKey) -> Stream:
     counts = rows.counts
     is_scanned = (question.kappa * question.bounds >= 1.0) & (counts > 0)
     scan_ends = jnp.cumsum(jnp.where(is_scanned, counts, 0))
@@ -91,7 +91,7 @@ def visit(
     bounds: LinearBounds,
     reference: Reference,
     rows: GroupRows,
-    question: Question,
+    question: GroupQuestion,
     key: RandomKey,
     block_size: int,
 ) -> Visit:

@@ -32,7 +32,7 @@ SMALL = 1e-4  # of a posterior standard deviation, by which the last step moves
 LONGEST = 3.0  # that a coefficient moves in one step: far from the mode the parabola is wrong
 
 
-class Layout(NamedTuple):
+class ArrowLayout(NamedTuple):
     """Which of the flat position are slopes, and which groups."""
 
     factor: int
@@ -80,7 +80,7 @@ class Arrow(NamedTuple):
     """The energy about a position to second order, the prior's part included."""
 
     position: np.ndarray  # flat
-    layout: Layout
+    layout: ArrowLayout
     slope_gradient: np.ndarray  # r
     slope_matrix: np.ndarray  # A
     group_gradient: np.ndarray  # s, level 0 first
@@ -103,7 +103,7 @@ class Arrow(NamedTuple):
         return self.slope_gradient - self.shifts.T @ self.group_gradient
 
 
-def layout_of(target: Posterior, bounds: LinearBounds) -> Layout | None:
+def layout_of(target: Posterior, bounds: LinearBounds) -> ArrowLayout | None:
     """With the largest factor for the groups; None where there is none, or its value differs from
     row to row.
     """
@@ -117,7 +117,7 @@ def layout_of(target: Posterior, bounds: LinearBounds) -> Layout | None:
     size = trees.size(target.init)
     if not is_plain[factor] or not isinstance(target.init, (jax.Array, np.ndarray)):
         return None
-    return Layout(factor, size - sum(levels) + len(levels), levels)
+    return ArrowLayout(factor, size - sum(levels) + len(levels), levels)
 
 
 def row_derivatives(
@@ -161,7 +161,7 @@ def _derivatives(bounds: LinearBounds, position: Position, rows: Rows) -> RowDer
 
 
 def arrow_at(
-    target: Posterior, bounds: LinearBounds, layout: Layout, position: np.ndarray
+    target: Posterior, bounds: LinearBounds, layout: ArrowLayout, position: np.ndarray
 ) -> Arrow:
     """A pass over the data."""
     slopes, factor = layout.slopes, layout.factor
@@ -192,7 +192,7 @@ def arrow_at(
     )
 
 
-def arrow_mode(target: Posterior, bounds: LinearBounds, layout: Layout) -> Arrow | None:
+def arrow_mode(target: Posterior, bounds: LinearBounds, layout: ArrowLayout) -> Arrow | None:
     """The arrow at the mode of a log-concave posterior, by Newton's search; None where it does not
     get there.
     """
@@ -218,7 +218,7 @@ def arrow_mode(target: Posterior, bounds: LinearBounds, layout: Layout) -> Arrow
     return None
 
 
-def is_gaussian(target: Posterior, layout: Layout) -> bool:
+def is_gaussian(target: Posterior, layout: ArrowLayout) -> bool:
     """Whether the prior is Gaussian, and that of the groups apart from all others."""
     rng = np.random.default_rng(0)
     size = trees.size(target.init)
@@ -236,7 +236,7 @@ def is_gaussian(target: Posterior, layout: Layout) -> bool:
 
 
 def _prior(
-    target: Posterior, layout: Layout, position: np.ndarray
+    target: Posterior, layout: ArrowLayout, position: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradient of -log prior, its Hessian over the slopes, and its diagonal over the groups."""
     at = jnp.asarray(position, jnp.float32)
@@ -262,7 +262,7 @@ def _solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
 class _Sums:
     """Of the columns of some rows: numbers, and the levels of all factors but the groups'."""
 
-    def __init__(self, rows: RowDerivatives, layout: Layout) -> None:
+    def __init__(self, rows: RowDerivatives, layout: ArrowLayout) -> None:
         self.layout = layout
         self.numbers = rows.numbers.astype(np.float64)
         others = [place for place in range(len(layout.num_levels)) if place != layout.factor]
