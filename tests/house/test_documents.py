@@ -74,12 +74,12 @@ def test_help_does_not_import_jax():
 
 def test_import_brings_no_heavy_package():
     heavy = (
-        "{'matplotlib', 'blackjax', 'rich', 'pandas', 'xarray', 'zarr', 'arviz_stats', 'optax', "
-        "'scipy', 'jaxtyping', 'unittest', 'asyncio', 'amagold.planning._plan'}"
+        "{'matplotlib', 'blackjax', 'numpyro', 'rich', 'pandas', 'xarray', 'zarr', 'arviz_stats', "
+        "'optax', 'scipy', 'jaxtyping', 'unittest', 'asyncio', 'amagold.planning._plan'}"
     )
     code = (
-        f"import sys, amagold; amagold.amagold, amagold.sample; assert not {heavy} & "
-        "set(sys.modules)"
+        "import sys, amagold; amagold.amagold, amagold.sample, amagold.from_numpyro; "
+        f"assert not {heavy} & set(sys.modules)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

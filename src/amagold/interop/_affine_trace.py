@@ -1,8 +1,9 @@
 """Which numbers of a traced function are affine in its position, read off its program.
 
 A program is a list of simple operations, and each says what it makes of what it is given: a sum of
-affine numbers is affine, a product with a number of the row too, the exponential of an affine number
-is positive with an affine logarithm. What no rule speaks of is "other", so that affine is a proof.
+affine numbers is affine, a product with a number of the row too, and the exponential of an affine
+number is positive with an affine logarithm. What no rule speaks of is "other", so that affine is a
+proof.
 """
 
 from collections.abc import Callable

@@ -59,7 +59,9 @@ def bounds_for(
     if bounds is None:
         return likelihood, None
     composed = ComposedLikelihood(SitePredictor(site, unit), SiteOutcome(site, unit))
-    return (composed, bounds) if _agree(likelihood, composed, position, rows) else (likelihood, None)
+    if not _agree(likelihood, composed, position, rows):
+        return likelihood, None
+    return composed, bounds
 
 
 def _look(site: ObservedSite, position: Any, example: Any) -> tuple[type | None, dict[str, Traced]]:
@@ -77,7 +79,8 @@ def _noise_scale(site: ObservedSite, position: Any, rows: InMemory) -> float:
     """About the standard deviation of what a least squares fit to a few rows leaves, as a power of
     two: any unit is exact, and one near the noise's scale makes bounds small.
     """
-    y, slopes = map(np.float64, _design(site, position, rows.some(NUM_EXAMPLES).arrays))
+    found = _design(site, position, rows.some(NUM_EXAMPLES).arrays)
+    y, slopes = (np.asarray(each, np.float64) for each in found)
     columns = slopes[:, np.abs(slopes).max(axis=0) > 0.0]
     left = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
     freedom = max(1, len(y) - columns.shape[1])

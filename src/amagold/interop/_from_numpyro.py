@@ -56,10 +56,11 @@ def from_numpyro(
     own = NumpyroModel(model, plate, form, reported)
     row: Any = {}
     unreported = contents.of_rows
+    examples = None
     if plate is not None:
-        rows = InMemory(checked_data(rows))
-        row = rows.rows(np.zeros(1, np.int32))
-        differing = check_rows(own, contents, rows, held)
+        examples = InMemory(checked_data(rows))
+        row = examples.rows(np.zeros(1, np.int32))
+        differing = check_rows(own, contents, examples, held)
         unreported += differing
         reported = tuple(name for name in reported if name not in differing)
         own = NumpyroModel(model, plate, form, reported)
@@ -76,10 +77,10 @@ def from_numpyro(
         | {name: list(contents.deterministic[name]) for name in reported},
         "derived": DeterministicSites(*parts) if reported else None,
     }
-    if plate is None:
+    if examples is None:
         return Density(WholeDensity(own, held), **shared)
     from amagold.interop._bounds_for import bounds_for, is_log_concave
 
-    likelihood, bounds = bounds_for(InsideLikelihood(own, held), init, rows)
+    likelihood, bounds = bounds_for(InsideLikelihood(own, held), init, examples)
     prior = OutsidePrior(*parts, is_log_concave(own, init, row, held), unreported)
-    return Posterior(likelihood, prior, rows, bounds=bounds, **shared)
+    return Posterior(likelihood, prior, examples, bounds=bounds, **shared)

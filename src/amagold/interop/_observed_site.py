@@ -70,9 +70,7 @@ class ObservedSite:
 
 def _look(model: NumpyroModel, sites: Any) -> tuple[type | None, dict[str, Any]]:
     inside = [
-        site
-        for site in sites.values()
-        if site["type"] == "sample" and is_inside(site, model.plate)
+        site for site in sites.values() if site["type"] == "sample" and is_inside(site, model.plate)
     ]
     if len(inside) != 1:
         return None, {}

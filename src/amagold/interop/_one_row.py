@@ -79,7 +79,7 @@ class NumpyroModel:
         """Of all that is seen, or of what is outside the plate, with the log Jacobians."""
         arguments, keywords = self.form.call(rows, held)
         model = self.of_rows(only_outside=only_outside)
-        return -numpyro_util.potential_energy(model, arguments, keywords, position)
+        return -jnp.asarray(numpyro_util.potential_energy(model, arguments, keywords, position))
 
     def of_rows(self, *, only_outside: bool = False) -> Any:
         """The model itself, or with one row in its plate; keys are there for who asks."""
@@ -153,9 +153,3 @@ class WholeDensity:
 
     def __call__(self, position: trees.PyTree) -> jax.Array:
         return self.model.log_density(position, {}, self.held)
-
-
-def plates_of(sites: dict[str, Site]) -> list[str]:
-    return [name for name, site in sites.items() if site["type"] == "plate"]
-
-

@@ -112,7 +112,7 @@ class _ShapeError(Exception):
 
 
 @jit(ONCE, "model", "plate")
-def _of_all(model: NumpyroModel, plate: str, position: Any, rows: Any, held: Any) -> Any:
+def _of_all(model: NumpyroModel, plate: str | None, position: Any, rows: Any, held: Any) -> Any:
     values = model.constrained(position, rows, held)
     sites = model.sites(values, rows, held)
     of_rows: Any = 0.0

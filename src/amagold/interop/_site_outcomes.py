@@ -157,7 +157,7 @@ def _number(name: str, traced: Traced) -> jax.Array | None:
 
 @dataclass(frozen=True)
 class SiteOutcome:
-    """log p(outcome | z) of a row, or another number of (z, example) of the family's own outcome."""
+    """log p(outcome | z) of a row, or another number of (z, example) that bounds have."""
 
     site: ObservedSite
     unit: float
