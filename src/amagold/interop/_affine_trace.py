@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 # constant: known without a row; row: of the row alone; affine: in the position, with coefficients
 # of the row; log-affine: the exponential of such a number
@@ -27,6 +27,37 @@ class Traced(NamedTuple):
 
     kind: str
     value: Any
+
+
+class Operation(NamedTuple):
+    """One line of a program, which can be done by itself."""
+
+    program: Any
+    equation: Any
+
+    @property
+    def name(self) -> str:
+        return self.equation.primitive.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.equation.params
+
+    def of(self, given: list[Traced], kind: str) -> list[Traced]:
+        """What it makes of the values, which is of that kind."""
+        values = {
+            variable: each.value
+            for variable, each in zip(self.equation.invars, given, strict=True)
+            if not isinstance(variable, Literal)
+        }
+        alone = self.program.replace(
+            constvars=[],
+            invars=list(values),
+            outvars=self.equation.outvars,
+            eqns=[self.equation],
+        )
+        found = jaxpr_as_fun(ClosedJaxpr(alone, ()))(*values.values())
+        return [Traced(kind, value) for value in found]
 
 
 def evaluate(function: Callable[..., Any], position: Any, row: Any) -> Any:
@@ -50,50 +81,38 @@ def _run(jaxpr: Any, constants: Any, given: list[Traced]) -> list[Traced]:
         return known[variable]
 
     for equation in jaxpr.eqns:
-        found = _apply(equation, [read(variable) for variable in equation.invars])
+        found = _apply(Operation(jaxpr, equation), [read(variable) for variable in equation.invars])
         known.update(zip(equation.outvars, found, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def _apply(equation: Any, given: list[Traced]) -> list[Traced]:
+def _apply(operation: Operation, given: list[Traced]) -> list[Traced]:
     """One operation. Those of fixed numbers are done; of others the rules decide."""
-    name, kinds = equation.primitive.name, {each.kind for each in given}
+    name, kinds = operation.name, {each.kind for each in given}
     if OTHER not in kinds and kinds <= {CONSTANT}:
         with jax.ensure_compile_time_eval():
-            return _bound(equation, given, CONSTANT)
+            return operation.of(given, CONSTANT)
     if name in ("jit", "pjit") and OTHER not in kinds:
-        inner = equation.params["jaxpr"]
+        inner = operation.parameters["jaxpr"]
         return _run(inner.jaxpr, inner.consts, given)
     if kinds <= set(FIXED):
-        return _bound(equation, given, ROW)
+        return operation.of(given, ROW)
     rule = RULES.get(name)
-    found = None if rule is None or OTHER in kinds else rule(equation, given)
-    return [Traced(OTHER, None) for _ in equation.outvars] if found is None else [found]
+    found = None if rule is None or OTHER in kinds else rule(operation, given)
+    return [Traced(OTHER, None) for _ in operation.equation.outvars] if found is None else [found]
 
 
-def _bound(equation: Any, given: list[Traced], kind: str) -> list[Traced]:
-    """The operation itself, of the values."""
-    values = {
-        variable: each.value
-        for variable, each in zip(equation.invars, given, strict=True)
-        if not isinstance(variable, Literal)
-    }
-    alone = Jaxpr((), list(values), equation.outvars, [equation])
-    found = jaxpr_as_fun(ClosedJaxpr(alone, ()))(*values.values())
-    return [Traced(kind, value) for value in found]
+Rule = Callable[[Operation, list[Traced]], Traced | None]
 
 
-Rule = Callable[[Any, list[Traced]], Traced | None]
-
-
-def _linear(equation: Any, given: list[Traced]) -> Traced | None:
+def _linear(operation: Operation, given: list[Traced]) -> Traced | None:
     """Sums, and what else is linear in all it is given."""
     if LOG_AFFINE in {each.kind for each in given}:
         return None
-    return _bound(equation, given, AFFINE)[0]
+    return operation.of(given, AFFINE)[0]
 
 
-def _moved(equation: Any, given: list[Traced]) -> Traced | None:
+def _moved(operation: Operation, given: list[Traced]) -> Traced | None:
     """Entries in another order or shape, picked by fixed numbers: the exponential of the entries
     is that of what is moved.
     """
@@ -102,59 +121,59 @@ def _moved(equation: Any, given: list[Traced]) -> Traced | None:
         return None
     if first.kind not in (AFFINE, LOG_AFFINE):
         return None
-    return _bound(equation, given, first.kind)[0]
+    return operation.of(given, first.kind)[0]
 
 
-def _converted(equation: Any, given: list[Traced]) -> Traced | None:
+def _converted(operation: Operation, given: list[Traced]) -> Traced | None:
     """From one floating type to another."""
-    kept = jnp.issubdtype(equation.params["new_dtype"], jnp.floating)
-    return _moved(equation, given) if kept else None
+    kept = jnp.issubdtype(operation.parameters["new_dtype"], jnp.floating)
+    return _moved(operation, given) if kept else None
 
 
-def _concatenated(equation: Any, given: list[Traced]) -> Traced | None:
+def _concatenated(operation: Operation, given: list[Traced]) -> Traced | None:
     kinds = {each.kind for each in given}
     if kinds == {LOG_AFFINE}:
-        return _bound(equation, given, LOG_AFFINE)[0]
-    return _linear(equation, given)
+        return operation.of(given, LOG_AFFINE)[0]
+    return _linear(operation, given)
 
 
-def _selected(equation: Any, given: list[Traced]) -> Traced | None:
-    return None if given[0].kind not in FIXED else _linear(equation, given)
+def _selected(operation: Operation, given: list[Traced]) -> Traced | None:
+    return None if given[0].kind not in FIXED else _linear(operation, given)
 
 
-def _bilinear(equation: Any, given: list[Traced]) -> Traced | None:
+def _bilinear(operation: Operation, given: list[Traced]) -> Traced | None:
     """A product, of which one side is fixed."""
     kinds = [each.kind for each in given]
     is_linear = kinds.count(AFFINE) == 1 and LOG_AFFINE not in kinds
-    return _bound(equation, given, AFFINE)[0] if is_linear else None
+    return operation.of(given, AFFINE)[0] if is_linear else None
 
 
-def _product(equation: Any, given: list[Traced]) -> Traced | None:
+def _product(operation: Operation, given: list[Traced]) -> Traced | None:
     # log(a b) = log a + log b
     if {each.kind for each in given} <= {LOG_AFFINE, *FIXED}:
         return Traced(LOG_AFFINE, _logarithm(given[0]) + _logarithm(given[1]))
-    return _bilinear(equation, given)
+    return _bilinear(operation, given)
 
 
-def _quotient(equation: Any, given: list[Traced]) -> Traced | None:
+def _quotient(operation: Operation, given: list[Traced]) -> Traced | None:
     # log(a / b) = log a - log b
     if {each.kind for each in given} <= {LOG_AFFINE, *FIXED}:
         return Traced(LOG_AFFINE, _logarithm(given[0]) - _logarithm(given[1]))
-    return _bilinear(equation, given) if given[1].kind in FIXED else None
+    return _bilinear(operation, given) if given[1].kind in FIXED else None
 
 
-def _exponential(equation: Any, given: list[Traced]) -> Traced | None:
+def _exponential(operation: Operation, given: list[Traced]) -> Traced | None:
     return Traced(LOG_AFFINE, given[0].value) if given[0].kind == AFFINE else None
 
 
-def _log(equation: Any, given: list[Traced]) -> Traced | None:
+def _log(operation: Operation, given: list[Traced]) -> Traced | None:
     return Traced(AFFINE, given[0].value) if given[0].kind == LOG_AFFINE else None
 
 
-def _power(equation: Any, given: list[Traced]) -> Traced | None:
+def _power(operation: Operation, given: list[Traced]) -> Traced | None:
     # log(a^n) = n log a
-    power = {"square": 2.0, "sqrt": 0.5, "rsqrt": -0.5}.get(equation.primitive.name)
-    power = equation.params["y"] if power is None else power
+    power = {"square": 2.0, "sqrt": 0.5, "rsqrt": -0.5}.get(operation.name)
+    power = operation.parameters["y"] if power is None else power
     if given[0].kind != LOG_AFFINE:
         return None
     return Traced(LOG_AFFINE, np.float32(power) * given[0].value)
