@@ -28,7 +28,7 @@ SHORTER = {
     ("name", "number"),
     [
         (name, number)
-        for name in ("README.md", "CONTRIBUTING.md")
+        for name in ("README.md", "CONTRIBUTING.md", "docs/interop.md")
         for number in range(len(python_blocks(name)))
     ],
 )
@@ -54,6 +54,7 @@ def test_examples_are_found_and_shortened():
     assert len(readme) >= 4
     assert len(python_blocks("CONTRIBUTING.md")) >= 3
     assert len(python_blocks("docs/sampling.md")) == 1
+    assert len(python_blocks("docs/interop.md")) >= 3
     for long in SHORTER:
         assert long in "".join(readme), f"{long!r} must be shortened"
 
