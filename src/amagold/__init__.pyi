@@ -8,6 +8,7 @@ from . import (
     data as data,
     datasets as datasets,
     gradients as gradients,
+    interop as interop,
     models as models,
     priors as priors,
     trajectory as trajectory,
@@ -31,6 +32,7 @@ from .diagnose import (
     symmetric_kl as symmetric_kl,
 )
 from .energy import energy_difference as energy_difference
+from .interop import from_numpyro as from_numpyro
 from .processes import PeerError as PeerError
 from .runner import run_chains as run_chains
 from .samplers import (

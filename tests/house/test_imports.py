@@ -19,7 +19,7 @@ ROOMS = (
         "trajectory",
     ),
     *("acceptance", "samplers", "runner", "planning", "adaptation", "store", "priors", "models"),
-    *("datasets", "diagnose", "report", "sampling", "tables", "cli"),
+    *("datasets", "diagnose", "report", "sampling", "tables", "interop", "cli"),
 )
 
 

@@ -30,7 +30,7 @@ from jax import Array
 
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._group_rows import GroupRows
-from amagold.acceptance._group_visit import PerGroup, GroupQuestion, Visit, visit
+from amagold.acceptance._group_visit import GroupQuestion, PerGroup, Visit, visit
 from amagold.core import trees
 from amagold.core.array_types import Bool, Float32, Int32
 from amagold.core.shapes import Position, RandomKey, Scalar

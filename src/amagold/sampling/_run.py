@@ -116,6 +116,13 @@ class Run(NextSteps):
         )
         return tree
 
+    def to_numpyro(self) -> dict[str, Any]:
+        """All draws by name, chains one after another, as NumPyro's `Predictive` takes them:
+        `Predictive(model, run.to_numpyro())(key, X_new)`.
+        """
+        arrays = {str(name): draws.to_numpy() for name, draws in self.posterior.items()}
+        return {name: array.reshape(-1, *array.shape[2:]) for name, array in arrays.items()}
+
     def to_netcdf(self, path: str | Path) -> None:
         """Write all groups to one netCDF file."""
         place = as_path("path", path, "a file to write")

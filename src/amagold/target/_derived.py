@@ -1,5 +1,6 @@
 """Quantities that follow from the parameters, computed when draws are reported."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -42,25 +43,30 @@ def with_derived(
     derived: Callable[..., Any], shown: trees.PyTree, num_axes: int
 ) -> dict[str, trees.PyTree]:
     """Reported positions, which have so many leading axes, and the quantities of each."""
-    leaves = jax.tree.leaves(shown)
-    leading = leaves[0].shape[:num_axes]
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[num_axes:]), shown)
-    count = int(np.prod(leading))
-    if not count:
-        one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[1:], leaf.dtype), flat)
+    leading = jax.tree.leaves(shown)[0].shape[:num_axes]
+    if not math.prod(leading):
+        one = jax.tree.map(lambda leaf: np.zeros(leaf.shape[num_axes:], leaf.dtype), shown)
         form = derived_form(derived, one)
         none = jax.tree.map(lambda leaf: np.zeros((*leading, *leaf.shape), leaf.dtype), form)
         return {**named(shown), **none}
-    found = []
+    return {**named(shown), **of_each_draw(derived, shown, num_axes)}
+
+
+def of_each_draw(function: Callable[..., Any], draws: trees.PyTree, num_axes: int) -> trees.PyTree:
+    """A function of one position, a record, of every one of some draws, which have so many leading
+    axes; there is at least one.
+    """
+    leading = jax.tree.leaves(draws)[0].shape[:num_axes]
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[num_axes:]), draws)
+    found, count = [], math.prod(leading)
     for start in range(0, count, AT_ONCE):
         rows = np.minimum(np.arange(start, start + AT_ONCE), count - 1)
-        part = _of_each(derived, jax.tree.map(lambda leaf, rows=rows: leaf[rows], flat))
+        part = _of_each(function, jax.tree.map(lambda leaf, rows=rows: leaf[rows], flat))
         found.append(jax.tree.map(lambda leaf, stop=count - start: np.asarray(leaf)[:stop], part))
     together = jax.tree.map(lambda *parts: np.concatenate(parts), *found)
-    quantities = jax.tree.map(lambda leaf: leaf.reshape(*leading, *leaf.shape[1:]), together)
-    return {**named(shown), **quantities}
+    return jax.tree.map(lambda leaf: leaf.reshape((*leading, *leaf.shape[1:])), together)
 
 
 @jit(ONCE)
-def _of_each(derived: Callable[..., Any], positions: trees.PyTree) -> dict[str, Any]:
-    return jax.vmap(derived)(positions)
+def _of_each(function: Callable[..., Any], positions: trees.PyTree) -> trees.PyTree:
+    return jax.vmap(function)(positions)
