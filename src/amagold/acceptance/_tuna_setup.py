@@ -63,9 +63,8 @@ class Tuna:
                 "bounds must be known for acceptance.tuna, but the target has none; give "
                 "Posterior(..., bounds=amagold.LinearBounds(...)), write the likelihood as an "
                 "amagold.LinearLikelihood, whose bounds are found, "
-                "use one of amagold.models, or acceptance.full()" + "".join(
-                    f". {note}" for note in target.notes if note.startswith("No bounds")
-                )
+                "use one of amagold.models, or acceptance.full()"
+                + "".join(f". {note}" for note in target.notes if note.startswith("No bounds"))
             )
         if math.isinf(bounds.derivatives[self.order]):
             raise ValueError(

@@ -68,8 +68,8 @@ class Norm(NamedTuple):
 
 @trees.record(static=("bounds", "order"))
 class TaylorBound:
-    """c_i = scale_i a_i^(order + 1), of the remainder about a position; a_i = |A_i L^-T|. Or as it is
-    found within a ball.
+    """c_i = scale_i a_i^(order + 1), of the remainder about a position; a_i = |A_i L^-T|. Or c_i as
+    it is found within a ball.
     """
 
     bounds: LinearBounds

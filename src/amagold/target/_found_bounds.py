@@ -25,21 +25,14 @@ import numpy as np
 from jax import Array
 
 from amagold.core import trees
-from amagold.target._intervals import Interval, add, multiply, point
+from amagold.target._intervals import Span, add, multiply, point
 from amagold.target._jet_program import NotCoveredError, on_jets
 from amagold.target._jets import Jet, Space
 
 # boxes along each axis, by the number of predictors: narrower boxes, tighter bounds
-NUM_BOXES = {1: 12, 2: 5, 3: 3}
+NUM_BOXES = {1: 6, 2: 2, 3: 2}
 SLACK = 1e-4  # of a bound: the predictors themselves are rounded
 SPARE = 6.0  # standard deviations that a position may be farther out than is typical
-
-
-def radius_of(num_parameters: int) -> float:
-    """R: of a Gaussian posterior less than one position in 10^8 is farther out than
-    sqrt(d) + 6.
-    """
-    return math.sqrt(num_parameters) + SPARE
 
 
 class OutcomeOfNumbers(Protocol):
@@ -55,6 +48,13 @@ class FoundSize:
     """
 
     outcome: OutcomeOfNumbers
+    spare: float = SPARE
+
+    def radius(self, num_parameters: int) -> float:
+        """R: of a Gaussian posterior less than one position in 10^8 is farther out than
+        sqrt(d) + 6.
+        """
+        return math.sqrt(num_parameters) + self.spare
 
     def __call__(
         self, z: Array, example: trees.PyTree, rows: Array, radius: float, order: int
@@ -94,7 +94,7 @@ class FoundSize:
             value = point(own)
             parts = {}
             for place, entry in enumerate(row):
-                value = add(value, multiply(point(entry), Interval(box[0, place], box[1, place])))
+                value = add(value, multiply(point(entry), Span(box[0, place], box[1, place])))
                 parts[(place,)] = point(entry)
             jets.append(Jet(space, {(): value} | parts))
         found = on_jets(self.outcome.of_numbers, space, [jets, example])
@@ -107,9 +107,7 @@ class FoundSize:
         return jnp.sqrt(total * (1.0 + 1e-6)) if len(z) > 1 else _one(found, order + 1)
 
 
-def why_not(
-    outcome: OutcomeOfNumbers, num_predictors: int, example: trees.PyTree
-) -> str | None:
+def why_not(outcome: OutcomeOfNumbers, num_predictors: int, example: trees.PyTree) -> str | None:
     """What operation of an outcome is not covered, in words; None where all are."""
 
     def trace(example: trees.PyTree) -> Array:
@@ -153,7 +151,7 @@ def _boxes(num_variables: int, radius: float) -> np.ndarray:
     """Boxes that cover the ball, as (box, end, axis)."""
     count = NUM_BOXES[num_variables]
     ends = np.linspace(-radius, radius, count + 1)
-    sides = list(zip(ends[:-1], ends[1:], strict=True))
+    sides = list(itertools.pairwise(ends))
     boxes = np.array(list(itertools.product(sides, repeat=num_variables))).transpose(0, 2, 1)
     nearest = np.linalg.norm(np.clip(0.0, boxes[:, 0], boxes[:, 1]), axis=1)
     return boxes[nearest <= radius * (1.0 + 1e-6)].astype(np.float32)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.extend import core
 from jax.scipy import special
 
-from amagold.target import _curves as curves, _jet_rules as rules
+from amagold.target import _jet_choices as choices, _jet_rules as rules, _smooth_functions as curves
 from amagold.target._jet_rules import Rule, Truth, Value
 from amagold.target._jets import Jet, Space
 
@@ -48,26 +48,26 @@ RULES: dict[str, Rule] = {
     "square": rules.square,
     "integer_pow": rules.integer_power,
     "pow": rules.general_power,
-    "abs": rules.absolute,
-    "max": rules.larger,
-    "min": rules.smaller,
-    "clamp": rules.clamp,
-    "reduce_max": rules.largest,
-    "stop_gradient": rules.stop_gradient,
-    "convert_element_type": rules.convert,
-    "lt": rules.below,
-    "le": rules.not_above,
-    "gt": lambda space, params, left, right: rules.below(space, params, right, left),
-    "ge": lambda space, params, left, right: rules.not_above(space, params, right, left),
-    "eq": rules.equal,
-    "ne": lambda space, params, *pair: rules.negation(
-        space, params, rules.equal(space, params, *pair)
+    "abs": choices.absolute,
+    "max": choices.larger,
+    "min": choices.smaller,
+    "clamp": choices.clamp,
+    "reduce_max": choices.largest,
+    "stop_gradient": choices.stop_gradient,
+    "convert_element_type": choices.convert,
+    "lt": choices.below,
+    "le": choices.not_above,
+    "gt": lambda space, params, left, right: choices.below(space, params, right, left),
+    "ge": lambda space, params, left, right: choices.not_above(space, params, right, left),
+    "eq": choices.equal,
+    "ne": lambda space, params, *pair: choices.negation(
+        space, params, choices.equal(space, params, *pair)
     ),
-    "not": rules.negation,
-    "and": rules.both,
-    "or": rules.either,
-    "is_finite": rules.is_finite,
-    "select_n": rules.select_one,
+    "not": choices.negation,
+    "and": choices.both,
+    "or": choices.either,
+    "is_finite": choices.is_finite,
+    "select_n": choices.select_one,
     "dot_general": rules.matrix_product,
     **{name: rules.of_curve(curve) for name, curve in CURVES.items()},
 }
@@ -91,6 +91,7 @@ REARRANGED = {
     "stack": None,
     "pad": 2,
 }
+OF_TRUTHS = ("select_n", "and", "or", "not", "convert_element_type")
 SUMS = ("reduce_sum", "cumsum")
 
 
@@ -122,7 +123,9 @@ def on_jets(function: Callable[..., Any], space: Space, arguments: Sequence[Any]
     leaves, form = jax.tree.flatten(tuple(arguments), is_leaf=lambda leaf: isinstance(leaf, Jet))
     plain = [leaf.value.lo if isinstance(leaf, Jet) else jnp.asarray(leaf) for leaf in leaves]
     closed = jax.make_jaxpr(lambda *flat: function(*jax.tree.unflatten(form, flat)))(*plain)
-    values = [leaf if isinstance(leaf, Jet) else array for leaf, array in zip(leaves, plain)]
+    values = [
+        leaf if isinstance(leaf, Jet) else array for leaf, array in zip(leaves, plain, strict=True)
+    ]
     (found,) = _follow(space, closed.jaxpr, closed.consts, values)
     return rules.as_jet(space, found)
 
@@ -157,20 +160,28 @@ def _follow(
 
 def _plain(step: Any, inputs: list[Any]) -> list[Any]:
     """Of numbers that do not depend on the predictors: as JAX computes it."""
-    given = {
-        variable: value
-        for variable, value in zip(step.invars, inputs, strict=True)
-        if not isinstance(variable, core.Literal)
-    }
-    alone = core.Jaxpr((), [*given], step.outvars, [step])
-    return core.jaxpr_as_fun(core.ClosedJaxpr(alone, ()))(*given.values())
+    given = step.primitive.get_bind_params(step.params)
+    # older versions of JAX give functions beside the parameters
+    functions, params = given if isinstance(given, tuple) else ((), given)
+    found = step.primitive.bind(*functions, *inputs, **params)
+    return found if step.primitive.multiple_results else [found]
 
 
 def _stepped(space: Space, step: Any, inputs: list[Value]) -> list[Value]:
     name, params = step.primitive.name, step.params
-    inner = next((params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params), None)
-    if inner is not None and name in ("jit", "pjit", "closed_call", "core_call", "remat2",
-                                      "checkpoint", "custom_jvp_call", "custom_vjp_call"):
+    inner = next(
+        (params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params), None
+    )
+    if inner is not None and name in (
+        "jit",
+        "pjit",
+        "closed_call",
+        "core_call",
+        "remat2",
+        "checkpoint",
+        "custom_jvp_call",
+        "custom_vjp_call",
+    ):
         return _follow(space, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
     is_same = len(step.invars) == 2 and step.invars[0] is step.invars[1]
     if is_same and name in ("ne", "eq"):  # whether it is a number
@@ -179,7 +190,8 @@ def _stepped(space: Space, step: Any, inputs: list[Value]) -> list[Value]:
         return [rules.square(space, {}, inputs[0])]
     rule = _rule(step.primitive)
     try:
-        if rule is None:
+        is_asked = any(isinstance(value, Truth) for value in inputs)
+        if rule is None or (is_asked and name not in (*OF_TRUTHS, *REARRANGED)):
             raise NotImplementedError(f"`{name}`")
         found = rule(space, params, *inputs)
     except NotImplementedError as missing:
@@ -190,7 +202,7 @@ def _stepped(space: Space, step: Any, inputs: list[Value]) -> list[Value]:
 def _rule(primitive: Any) -> Rule | None:
     name = primitive.name
     if name in STAIRS:
-        return rules.staircase(primitive)
+        return choices.staircase(primitive)
     if name in SUMS:
         return rules.rearranged(primitive, 1, adds=True)
     if name in REARRANGED:

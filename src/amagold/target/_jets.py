@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from amagold.target._intervals import Interval, add, multiply, negative, point, power
+from amagold.target._intervals import Span, add, multiply, negative, point, power
 
 Index = tuple[int, ...]
 
@@ -56,21 +56,21 @@ class Jet:
     """
 
     def __init__(
-        self, space: Space, parts: dict[Index, Interval], logarithm: "Jet | None" = None
+        self, space: Space, parts: dict[Index, Span], logarithm: "Jet | None" = None
     ) -> None:
         self.space = space
         self.parts = parts
         self.logarithm = logarithm
 
     @property
-    def value(self) -> Interval:
+    def value(self) -> Span:
         return self.parts[()]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.value.lo.shape
 
-    def each(self, change: Callable[[Interval], Interval]) -> "Jet":
+    def each(self, change: Callable[[Span], Span]) -> "Jet":
         """The jet with every part changed alike, as by a linear map."""
         return Jet(self.space, {index: change(part) for index, part in self.parts.items()})
 
@@ -83,7 +83,7 @@ def constant(space: Space, value: Array) -> Jet:
     return Jet(space, {(): point(jnp.asarray(value))})
 
 
-def unknown(space: Space, value: Interval) -> Jet:
+def unknown(space: Space, value: Span) -> Jet:
     """A value of whose derivatives nothing is known."""
     nothing = jnp.full_like(value.lo, jnp.nan)
     return Jet(space, {(): value} | {index: point(nothing) for index in space.indices()})
@@ -95,12 +95,10 @@ def known_where(flag: Array, jet: Jet) -> Jet:
     return Jet(jet.space, {(): jet.value} | choose(flag, parts, None))
 
 
-def choose(
-    flag: Array, yes: dict[Index, Interval], no: dict[Index, Interval] | None
-) -> dict[Index, Interval]:
+def choose(flag: Array, yes: dict[Index, Span], no: dict[Index, Span] | None) -> dict[Index, Span]:
     """Element by element; None is unknown."""
     return {
-        index: Interval(
+        index: Span(
             jnp.where(flag, part.lo, jnp.nan if no is None else no[index].lo),
             jnp.where(flag, part.hi, jnp.nan if no is None else no[index].hi),
         )
@@ -115,7 +113,7 @@ def select(flag: Array, yes: Jet, no: Jet) -> Jet:
     return Jet(yes.space, choose(flag, *full))
 
 
-def zero_like(jet: Jet) -> Interval:
+def zero_like(jet: Jet) -> Span:
     return point(jnp.zeros(jet.shape, jet.value.lo.dtype))
 
 
@@ -139,7 +137,8 @@ def minus(jet: Jet) -> Jet:
 
 
 def times(left: Jet, right: Jet) -> Jet:
-    space, parts = left.space, {(): multiply(left.value, right.value)}
+    space = left.space
+    parts: dict[Index, Span] = {(): multiply(left.value, right.value)}
     for index in space.indices():
         terms = []
         for chosen in _subsets(len(index)):
@@ -152,10 +151,11 @@ def times(left: Jet, right: Jet) -> Jet:
     return Jet(space, parts)
 
 
-def compose(derivatives: Sequence[Interval | None], inner: Jet) -> Jet:
+def compose(derivatives: Sequence[Span | None], inner: Jet) -> Jet:
     """g(u), from the ranges of g and its derivatives over the range of u; None is zero."""
     assert derivatives[0] is not None
-    space, parts = inner.space, {(): derivatives[0]}
+    space = inner.space
+    parts: dict[Index, Span] = {(): derivatives[0]}
     for index in space.indices():
         terms = []
         for partition in PARTITIONS[len(index)]:
@@ -172,7 +172,7 @@ def compose(derivatives: Sequence[Interval | None], inner: Jet) -> Jet:
     return Jet(space, parts)
 
 
-def _total(terms: Iterable[Interval]) -> Interval:
+def _total(terms: Iterable[Span]) -> Span:
     return reduce(add, terms)
 
 
@@ -180,9 +180,9 @@ def _subsets(count: int) -> list[Index]:
     return [chosen for size in range(count + 1) for chosen in combinations(range(count), size)]
 
 
-def _broadcast(interval: Interval, shape: tuple[int, ...]) -> Interval:
-    if interval.lo.shape == shape:
-        return interval
-    if interval.is_point:
-        return point(jnp.broadcast_to(interval.lo, shape))
-    return Interval(*(jnp.broadcast_to(end, shape) for end in interval))
+def _broadcast(span: Span, shape: tuple[int, ...]) -> Span:
+    if span.lo.shape == shape:
+        return span
+    if span.is_point:
+        return point(jnp.broadcast_to(span.lo, shape))
+    return Span(*(jnp.broadcast_to(end, shape) for end in span))

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
-from amagold.target._found_bounds import FoundSize, radius_of
+from amagold.target._found_bounds import FoundSize
 
 
 class SplitRow(NamedTuple):
@@ -100,9 +100,9 @@ class LinearBounds(NamedTuple):
     Instead of a scale and a growth, `within` gives c_i itself, for positions within a radius of the
     reference; a test of a position beyond it looks at all data.
 
-    `lower_curvature` and `upper_curvature` sharpen the parabolas between which the outcome stays, for Firefly; without
-    them derivatives[1] gives both: -lower_curvature_i |z - z_ref|^2 / 2 <= f_i(z) - f_i(z_ref) -
-    f_i'(z_ref) . (z - z_ref) <= upper_curvature scale_i |z - z_ref|^2 / 2.
+    `lower_curvature` and `upper_curvature` sharpen the parabolas between which the outcome stays,
+    for Firefly; without them derivatives[1] gives both: -lower_curvature_i |z - z_ref|^2 / 2 <=
+    f_i(z) - f_i(z_ref) - f_i'(z_ref) . (z - z_ref) <= upper_curvature scale_i |z - z_ref|^2 / 2.
     """
 
     # (position, example) -> z, a number or a vector
@@ -121,7 +121,7 @@ class LinearBounds(NamedTuple):
 
     def radius(self, num_parameters: int) -> float:
         """How far from the reference the bounds hold, in the norm of H."""
-        return math.inf if self.within is None else radius_of(num_parameters)
+        return math.inf if self.within is None else self.within.radius(num_parameters)
 
     def magnitude(
         self,

@@ -4,7 +4,7 @@ found by the machine.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -37,12 +37,13 @@ class LinearPredictors:
         return found[0] if self.groups[0][0] is None else jnp.stack(found)
 
     def zeros(self, example: trees.PyTree) -> trees.PyTree:
-        """A position: zeros, a number where a group is one number of the data or of its own."""
-        found = {}
+        """A position: zeros; in a dict, a number where a group has one column."""
+        found: dict[str | None, np.ndarray] = {}
         for name, columns in self.groups:
-            form = jax.eval_shape(lambda row, names=columns: _features(names, row), example)
-            found[name] = np.zeros(form.shape if form.shape[0] > 1 else (), np.float32)
-        return found[None] if None in found else found
+            form = jax.eval_shape(partial(_features, columns), example)
+            is_number = name is not None and form.shape == (1,)
+            found[name] = np.zeros(() if is_number else form.shape, np.float32)
+        return found.get(None, found)
 
     def _one(
         self, name: str | None, columns: Names, position: trees.PyTree, example: trees.PyTree
@@ -155,13 +156,13 @@ class LinearLikelihood:
             return None
         outcome = self.outcome
         assert isinstance(outcome, NamedOutcome)
-        return LinearBounds(
-            self.columns, outcome, (1.0, 1.0, 1.0), within=FoundSize(outcome)
-        )
+        return LinearBounds(self.columns, outcome, (1.0, 1.0, 1.0), within=FoundSize(outcome))
 
 
 @lru_cache(maxsize=64)
-def _not_covered(outcome: Any, num_predictors: int, form: Any, kinds: tuple[Any, ...]) -> str | None:
+def _not_covered(
+    outcome: Any, num_predictors: int, form: Any, kinds: tuple[Any, ...]
+) -> str | None:
     example = jax.tree.unflatten(form, [jax.ShapeDtypeStruct(*kind) for kind in kinds])
     return why_not(outcome, num_predictors, example)
 
@@ -178,7 +179,9 @@ def _predictors(columns: Any) -> LinearPredictors:
 
 def _names(columns: Any) -> Names:
     names = tuple(columns) if isinstance(columns, (tuple, list)) else (columns,)
-    wrong = [name for name in names if isinstance(name, bool) or not isinstance(name, (str, int, float))]
+    wrong = [
+        name for name in names if isinstance(name, bool) or not isinstance(name, (str, int, float))
+    ]
     if wrong or not names:
         found = f"{wrong[0]!r}" if wrong else "none"
         raise ValueError(

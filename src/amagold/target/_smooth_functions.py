@@ -18,7 +18,7 @@ from amagold.target import _normal_tail as normal_tail
 from amagold.target._intervals import (
     EPSILON,
     OF_FUNCTIONS,
-    Interval,
+    Span,
     add,
     negative,
     point,
@@ -28,8 +28,8 @@ from amagold.target._intervals import (
     scaled,
 )
 
-Ranges = list[Interval | None]  # of the function and its derivatives; None is zero
-Curve = Callable[[Interval], Ranges]
+Ranges = Sequence[Span | None]  # of the function and its derivatives; None is zero
+Curve = Callable[[Span], Ranges]
 
 LOOSE = 2.0**7  # for formulas whose last digits are lost
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
@@ -39,27 +39,27 @@ MILLS_THIRD = 1.0023694  # where the third derivative of log Phi is largest
 
 
 def _ranges(
-    over: Interval,
+    over: Span,
     *formulas: tuple[Callable[[Array], Array], Sequence[float]],
     slack: float = OF_FUNCTIONS,
-) -> list[Interval]:
+) -> list[Span]:
     return [range_of(formula, over, turns, slack) for formula, turns in formulas]
 
 
-def _above(over: Interval, limit: float) -> Interval:
+def _above(over: Span, limit: float) -> Span:
     """The interval, unknown unless all of it lies above the limit."""
-    return Interval(*(jnp.where(over.lo > limit, end, jnp.nan) for end in over))
+    return Span(*(jnp.where(over.lo > limit, end, jnp.nan) for end in over))
 
 
-def exponential(x: Interval) -> list[Interval]:
+def exponential(x: Span) -> list[Span]:
     return [range_of(jnp.exp, x)] * 4
 
 
-def exponential_less_one(x: Interval) -> list[Interval]:
+def exponential_less_one(x: Span) -> list[Span]:
     return [range_of(jnp.expm1, x), *exponential(x)[1:]]
 
 
-def logarithm(x: Interval) -> list[Interval]:
+def logarithm(x: Span) -> list[Span]:
     x = _above(x, 0.0)
     return [
         range_of(jnp.log, x),
@@ -69,12 +69,12 @@ def logarithm(x: Interval) -> list[Interval]:
     ]
 
 
-def logarithm_of_one_plus(x: Interval) -> list[Interval]:
+def logarithm_of_one_plus(x: Span) -> list[Span]:
     x = _above(x, -1.0)
     return [range_of(jnp.log1p, x), *logarithm(add(x, point(jnp.float32(1.0))))[1:]]
 
 
-def softplus(x: Interval) -> list[Interval]:
+def softplus(x: Span) -> list[Span]:
     """log(1 + exp(x))."""
     return _ranges(
         x,
@@ -85,13 +85,13 @@ def softplus(x: Interval) -> list[Interval]:
     )
 
 
-def logistic(x: Interval) -> list[Interval]:
+def logistic(x: Span) -> list[Span]:
     return [*softplus(x)[1:], _logistic_third(x)]
 
 
-def tanh(x: Interval) -> list[Interval]:
+def tanh(x: Span) -> list[Span]:
     """2 logistic(2 x) - 1."""
-    doubled = Interval(2.0 * x.lo, 2.0 * x.hi)
+    doubled = Span(2.0 * x.lo, 2.0 * x.hi)
     inner = logistic(doubled)
     return [
         range_of(jnp.tanh, x),
@@ -99,15 +99,15 @@ def tanh(x: Interval) -> list[Interval]:
     ]
 
 
-def error_function(x: Interval) -> list[Interval]:
+def error_function(x: Span) -> list[Span]:
     return [range_of(erf, x), *_of_bell(x)]
 
 
-def other_error_function(x: Interval) -> list[Interval]:
+def other_error_function(x: Span) -> list[Span]:
     return [range_of(erfc, x), *map(negative, _of_bell(x))]
 
 
-def normal_cdf(x: Interval) -> list[Interval]:
+def normal_cdf(x: Span) -> list[Span]:
     def density(t: Array) -> Array:
         return jnp.exp(-0.5 * t * t) / ROOT_TWO_PI
 
@@ -122,7 +122,7 @@ def normal_cdf(x: Interval) -> list[Interval]:
     )
 
 
-def log_normal_cdf(x: Interval) -> list[Interval]:
+def log_normal_cdf(x: Span) -> list[Span]:
     found = _ranges(
         x,
         (log_ndtr, ()),
@@ -131,25 +131,29 @@ def log_normal_cdf(x: Interval) -> list[Interval]:
         (normal_tail.third, (MILLS_THIRD,)),
         slack=LOOSE,
     )
-    # the third derivative is right to 1e-5 of its largest value
-    third = found[3]
-    return [*found[:3], Interval(third.lo - 1e-5, third.hi + 1e-5)]
+    # by cancellation JAX's value loses digits far above zero, and the third derivative near -3
+    value, *middle, third = found
+    return [
+        Span(value.lo - 1e-6, value.hi + 1e-6),
+        *middle,
+        Span(third.lo - 1e-4, third.hi + 1e-4),
+    ]
 
 
-def log_gamma(x: Interval) -> list[Interval]:
+def log_gamma(x: Span) -> list[Span]:
     x = _above(x, 0.0)
     return [range_of(gammaln, x, (LEAST_GAMMA,), LOOSE), *_of_gamma(x, 3)]
 
 
-def log_gamma_slope(x: Interval) -> list[Interval]:
+def log_gamma_slope(x: Span) -> list[Span]:
     return _of_gamma(_above(x, 0.0), 4)
 
 
-def square_root(x: Interval) -> Ranges:
+def square_root(x: Span) -> Ranges:
     return real_powers(0.5)(x)
 
 
-def one_over_square_root(x: Interval) -> Ranges:
+def one_over_square_root(x: Span) -> Ranges:
     return real_powers(-0.5)(x)
 
 
@@ -162,11 +166,9 @@ def whole_powers(exponent: int) -> Curve:
     return lambda x: _of_power(x, exponent, power)
 
 
-def _of_power(
-    x: Interval, exponent: float, raised: Callable[[Interval, Any], Interval]
-) -> Ranges:
+def _of_power(x: Span, exponent: float, raised: Callable[[Span, Any], Span]) -> Ranges:
     """p (p - 1) ... (p - k + 1) x^(p - k)."""
-    found: Ranges = []
+    found: list[Span | None] = []
     factor = 1.0
     for order in range(4):
         if factor == 0.0:
@@ -189,7 +191,7 @@ def _logistic_bend(x: Array) -> Array:
     return -_logistic_slope(x) * jnp.tanh(0.5 * x)
 
 
-def _logistic_third(x: Interval) -> Interval:
+def _logistic_third(x: Span) -> Span:
     """s (1 - s) (1 - 6 s (1 - s))."""
 
     def formula(t: Array) -> Array:
@@ -197,10 +199,10 @@ def _logistic_third(x: Interval) -> Interval:
         return slope * (1.0 - 6.0 * slope)
 
     found = range_of(formula, x, (-LOGIT_FOURTH, 0.0, LOGIT_FOURTH), LOOSE)
-    return Interval(found.lo - EPSILON, found.hi + EPSILON)
+    return Span(found.lo - EPSILON, found.hi + EPSILON)
 
 
-def _of_bell(x: Interval) -> list[Interval]:
+def _of_bell(x: Span) -> list[Span]:
     """Three derivatives of erf."""
 
     def bell(t: Array) -> Array:
@@ -216,12 +218,14 @@ def _of_bell(x: Interval) -> list[Interval]:
     )
 
 
-def _of_gamma(x: Interval, count: int) -> list[Interval]:
+def _of_gamma(x: Span, count: int) -> list[Span]:
     """The derivatives of log Gamma from the first, all of them monotone."""
     found = [range_of(digamma, x, (), LOOSE)]
     for order in range(1, count):
         sign = 1.0 if order % 2 else -1.0
-        found.append(range_of(lambda t, k=order, s=sign: s * jnp.abs(polygamma(k, t)), x, (), LOOSE))
+        found.append(
+            range_of(lambda t, k=order, s=sign: s * jnp.abs(polygamma(k, t)), x, (), LOOSE)
+        )
     # near its zero digamma is right to about a float32's unit
     first = found[0]
-    return [Interval(first.lo - 1e-5, first.hi + 1e-5), *found[1:]]
+    return [Span(first.lo - 1e-5, first.hi + 1e-5), *found[1:]]
