@@ -34,14 +34,17 @@ def target(spare=NEAR):
     return dataclasses.replace(found, bounds=found.bounds._replace(within=within))
 
 
-def sampler_with(change=lambda test: test, spare=NEAR, order=1):
+def sampler_with(change=lambda test: test, spare=NEAR, order=0):
+    """Of order 0, with as few arrivals as are allowed: the test on a few examples then accepts far
+    less than the one on all data, so that it matters which of them is taken.
+    """
     sampler = amagold.amagold(
         target(spare),
         step_size=0.25,
         friction=0.3,
         num_steps=3,
         gradient=gradients.control_variate(2, 2, center=CENTER),
-        acceptance=acceptance.tuna(order, block_size=16, most=400.0),
+        acceptance=acceptance.tuna(order, block_size=16, noise=100.0, most=400.0),
     )
     return dataclasses.replace(sampler, acceptance=change(sampler.acceptance))
 
@@ -53,7 +56,7 @@ def moved(sampler, num_chains=30_000):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [0, 2])
 def test_exact_draws_stay_exact_across_the_ball(order):
     found, info = moved(sampler_with(order=order))
     share = float(jnp.mean(info.num_energy_examples == len(COUNTS)))
@@ -81,7 +84,7 @@ class OneWay(TunaTest):
         whole = dataclasses.replace(
             as_kind(TunaTest, self), bounds=self.bounds._replace(within=None)
         )
-        return jnp.where(is_near, 4.0 * whole._magnitude(here, there), jnp.inf)
+        return jnp.where(is_near, whole._magnitude(here, there), jnp.inf)
 
 
 def as_kind(kind, test):
@@ -90,12 +93,12 @@ def as_kind(kind, test):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [NoBall, OneWay])
-def test_a_ball_left_out_or_of_one_way_is_seen(kind):
+@pytest.mark.parametrize(("kind", "spare"), [(NoBall, -1.3), (OneWay, NEAR)])
+def test_a_ball_left_out_or_of_one_way_is_seen(kind, spare):
     def change(test):
         return as_kind(kind, test)
 
-    assert moved(sampler_with(change), num_chains=150_000)[0] > PLANTED
+    assert moved(sampler_with(change, spare), num_chains=60_000)[0] > PLANTED
 
 
 def test_bounds_believed_beyond_their_ball_stop_the_run():

@@ -203,6 +203,8 @@ def _measured(target: Posterior, test: TunaTest) -> TunaTest:
     found = _typical(target, test)
     share, needed = (np.asarray(part, np.float32) for part in found)
     spread = share / np.float32(test.noise)
+    # infinite beyond the radius of the bounds, where all data are looked at
+    needed = np.minimum(needed, np.float32(test.most))
     # kappa C M and the candidates that do not arrive, or all data
     read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
     typical = np.mean(np.minimum(read, float(test.most)))
