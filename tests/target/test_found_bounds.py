@@ -127,6 +127,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     steps=st.lists(
@@ -198,7 +199,9 @@ def brute_force(own, example, radius=RADIUS, order=2):
     return np.abs(along).max()
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (len(OWN[name].z) > 1)) for name in OWN]
+)
 def test_found_bounds_hold_and_are_tight(name):
     own = OWN[name]
     for example in own.examples:

@@ -144,7 +144,7 @@ def _follow(
     while place < len(steps):
         step = steps[place]
         inputs = [read(variable) for variable in step.invars]
-        whole = _recognised(steps, place)
+        whole = _recognised(program, place)
         if not any(isinstance(value, (Jet, Truth)) for value in inputs):
             outputs, place = _plain(step, inputs), place + 1
         elif whole is not None:
@@ -210,8 +210,9 @@ def _rule(primitive: Any) -> Rule | None:
     return RULES.get(name)
 
 
-def _recognised(steps: Sequence[Any], place: int) -> tuple[Rule, list[Any], int] | None:
+def _recognised(whole: Any, place: int) -> tuple[Rule, list[Any], int] | None:
     """The rule of a known function whose program stands here, its inputs and its length."""
+    steps = whole.eqns
     step = steps[place]
     if not step.invars:
         return None
@@ -222,9 +223,16 @@ def _recognised(steps: Sequence[Any], place: int) -> tuple[Rule, list[Any], int]
             continue
         program = _program_of(known, like.aval.shape, like.aval.dtype)
         given = _match(program, steps[place : place + len(program.eqns)])
-        if given is not None:
+        if given is not None and _is_closed(whole, place, place + len(program.eqns)):
             return known.rule, given, len(program.eqns)
     return None
+
+
+def _is_closed(whole: Any, start: int, end: int) -> bool:
+    """Whether of these steps only what the last one gives is read later."""
+    within = {variable for step in whole.eqns[start : end - 1] for variable in step.outvars}
+    later = [*whole.outvars, *(read for step in whole.eqns[end:] for read in step.invars)]
+    return not any(not isinstance(read, core.Literal) and read in within for read in later)
 
 
 @lru_cache(maxsize=256)
