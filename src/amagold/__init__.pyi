@@ -60,6 +60,7 @@ from .tables import compare as compare, fit as fit
 from .target import (
     Density as Density,
     LinearBounds as LinearBounds,
+    LinearLikelihood as LinearLikelihood,
     Posterior as Posterior,
     transforms as transforms,
 )

@@ -17,8 +17,8 @@ from amagold import models
 from amagold.acceptance._firefly_bounds import curvatures
 from amagold.acceptance._remainders import remainder_differences
 from amagold.mode._reference import Reference
-from amagold.models._normal_tail import log_normal_cdf
 from amagold.models._softmax import Softmax
+from amagold.target._normal_tail import log_normal_cdf
 
 
 def derivatives(function, number):

@@ -57,7 +57,13 @@ class Range:
             2.0
             * self.weight
             * self.bounds.magnitude(
-                self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar
+                self.order,
+                distance,
+                reach,
+                other,
+                self.largest,
+                is_scalar=self.is_scalar,
+                radius=self.bounds.radius(self.center.shape[0]),
             )
         )
 

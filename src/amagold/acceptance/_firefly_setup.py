@@ -55,12 +55,14 @@ class Firefly:
         target = with_data(target, "acceptance.firefly", "use acceptance.full()")
         bounds = self.bounds or target.bounds
         if bounds is None or (
-            bounds.growth and (bounds.lower_curvature is None or bounds.upper_curvature is None)
+            (bounds.growth or bounds.within is not None)
+            and (bounds.lower_curvature is None or bounds.upper_curvature is None)
         ):
+            are = "hold within a ball alone" if bounds and bounds.within else "grow without end"
             raise ValueError(
                 "bounds must give a parabola below each log likelihood for acceptance.firefly, "
                 "but the target's "
-                f"{'are unknown' if bounds is None else 'second derivatives grow without end'}; "
+                f"{'are unknown' if bounds is None else f'second derivatives {are}'}; "
                 "give LinearBounds(..., "
                 "lower_curvature=..., upper_curvature=...), or use acceptance.tuna() or "
                 "acceptance.full()"

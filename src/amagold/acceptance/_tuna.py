@@ -105,7 +105,8 @@ class TunaTest(ArrivalTest):
         is_rare = needed < 1.0
         kappa = jnp.where(is_rare, 1.0, jnp.maximum(1.0, self.spread * needed))
         rate = kappa * needed * self.table.excess  # of candidates
-        # the rate is symmetric in the two positions, so both ways choose the same test
+        # the rate is symmetric in the two positions, so both ways choose the same test; it is
+        # infinite where either is beyond the radius of the bounds
         scans = ~(rate < self.most)
         rate = jnp.where(scans, 0.0, rate)
 
@@ -128,7 +129,13 @@ class TunaTest(ArrivalTest):
             for v in (here.whitened - there.whitened, here.whitened, there.whitened)
         )
         return self.bounds.magnitude(
-            self.order, distance, reach, other, self.largest, is_scalar=self.is_scalar
+            self.order,
+            distance,
+            reach,
+            other,
+            self.largest,
+            is_scalar=self.is_scalar,
+            radius=self.bounds.radius(here.whitened.shape[0]),
         )
 
     def _look(

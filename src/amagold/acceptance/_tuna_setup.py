@@ -25,12 +25,16 @@ from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.mode._derivatives import KnownBounds, whole_hessian
 from amagold.mode._mode_search import bounds_about
 from amagold.mode._reference import Reference, reference_of
-from amagold.mode._row_bounds import Norm, TaylorBound, bound_sums
+from amagold.mode._row_bounds import BoundSums, Norm, TaylorBound, bound_sums, rows_per_slot
 from amagold.target import Posterior, Target, with_data
 from amagold.target._linear_bounds import LinearBounds
 
 SPARE, MANY_TIMES = 8, 3  # candidates foreseen, and times as many as a typical test looks at
 NUM_PAIRS, NUM_ROWS = 64, 256  # that the typical share of the bounds is measured from
+
+
+class UnboundedError(ValueError):
+    """An example has no bound."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,10 @@ class Tuna:
         if bounds is None:
             raise ValueError(
                 "bounds must be known for acceptance.tuna, but the target has none; give "
-                "Posterior(..., bounds=amagold.LinearBounds(...)), "
+                "Posterior(..., bounds=amagold.LinearBounds(...)), write the likelihood as an "
+                "amagold.LinearLikelihood, whose bounds are found, "
                 "use one of amagold.models, or acceptance.full()"
+                + "".join(f". {note}" for note in target.notes if note.startswith("No bounds"))
             )
         if math.isinf(bounds.derivatives[self.order]):
             raise ValueError(
@@ -80,6 +86,7 @@ class Tuna:
         if known is None or (known.bound.bounds, known.bound.order) != (bounds, self.order):
             known = _bounds_of(target, bounds, self.order, reference)
         bound, sums = known
+        _check_finite(sums, bounds, trees.size(reference.position), target.num_examples)
         test = TunaTest(
             order=self.order,
             block_size=self.block_size,
@@ -154,6 +161,22 @@ def _bounds_of(
     return bounds_about(target, TaylorBound(bounds, order, reference.position, norm))
 
 
+def _check_finite(
+    sums: BoundSums, bounds: LinearBounds, num_parameters: int, num_examples: int
+) -> None:
+    """Raise where an example has no bound within the radius."""
+    is_open = ~np.isfinite(np.asarray(sums.of_slots))
+    if is_open.any():
+        example = int(is_open.argmax()) * rows_per_slot(num_examples)
+        raise UnboundedError(
+            f"bounds must be finite for acceptance.tuna, but none was found for example {example} "
+            f"within {bounds.radius(num_parameters):.3g} standard deviations of the reference: "
+            "its log likelihood may leave its domain there, or switch between formulas as "
+            "jnp.where, jnp.maximum and jnp.abs of a predictor do; write it with smooth functions "
+            "(jax.nn.softplus, jnp.logaddexp), or use acceptance.full()"
+        )
+
+
 def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Reference) -> TunaTest:
     """The test for a target of more examples, of which the last are those of `new`: a pass over
     these alone. The reference is of all of them, at the position where it was.
@@ -162,6 +185,7 @@ def with_more(test: TunaTest, target: Posterior, new: Posterior, reference: Refe
     known = sums_of(test.table, target.num_examples)
     added = bound_sums(new, reference.position, bound, before)
     sums = known._replace(largest_norm=test.largest).plus(added)
+    _check_finite(sums, test.bounds, trees.size(reference.position), target.num_examples)
     was_usual = float(test.most) == float(np.float32(before))
     grown = dataclasses.replace(
         test,
@@ -180,6 +204,8 @@ def _measured(target: Posterior, test: TunaTest) -> TunaTest:
     found = _typical(target, test)
     share, needed = (np.asarray(part, np.float32) for part in found)
     spread = share / np.float32(test.noise)
+    # infinite beyond the radius of the bounds, where all data are looked at
+    needed = np.minimum(needed, np.float32(test.most))
     # kappa C M and the candidates that do not arrive, or all data
     read = np.maximum(1.0, spread * needed) * needed * float(test.table.excess)
     typical = np.mean(np.minimum(read, float(test.most)))

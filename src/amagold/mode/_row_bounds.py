@@ -67,7 +67,9 @@ class Norm(NamedTuple):
 
 @trees.record(static=("bounds", "order"))
 class TaylorBound:
-    """c_i = scale_i a_i^(order + 1), of the remainder about a position; a_i = |A_i L^-T|."""
+    """c_i = scale_i a_i^(order + 1), of the remainder about a position; a_i = |A_i L^-T|. Or c_i as
+    it is found within a ball.
+    """
 
     bounds: LinearBounds
     order: int
@@ -75,6 +77,12 @@ class TaylorBound:
     norm: Norm
 
     def __call__(self, example: Example) -> tuple[Scalar, Scalar]:
+        if self.bounds.within is not None:
+            z = self.bounds.predictor(self.position, example)
+            rows = slopes(self.bounds, self.position, example) @ self.norm.unwhitening.T
+            radius = self.bounds.radius(rows.shape[1])
+            found = self.bounds.within(z, example, rows, radius, self.order)
+            return found, jnp.sqrt(jnp.sum(rows**2))
         norm = jnp.sqrt(squared_norm(self.bounds, self.position, example, self.norm.unwhitening))
         scale = jnp.float32(1.0)
         if self.bounds.scale is not None:

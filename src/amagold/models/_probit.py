@@ -11,11 +11,11 @@ from amagold.data import Data
 from amagold.models._binomial import of_two_classes
 from amagold.models._default_priors import normal_quantile
 from amagold.models._logistic import LogisticExample
-from amagold.models._normal_tail import log_normal_cdf
 from amagold.models._regression import Predictor, family
 from amagold.models._row_terms import RowTerms
 from amagold.models._table import table_of
 from amagold.target import LinearBounds, Posterior
+from amagold.target._normal_tail import log_normal_cdf
 
 
 @family("probit", LogisticExample)

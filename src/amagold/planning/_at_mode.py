@@ -2,6 +2,7 @@
 test on a few examples.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 
 from amagold.acceptance import LevelTest, TunaTest, tuna
 from amagold.acceptance._level_setup import has_levels
+from amagold.acceptance._tuna_setup import UnboundedError
 from amagold.core import trees
 from amagold.core.shapes import Vector
 from amagold.mode._curvature import Curvature
@@ -56,7 +58,10 @@ def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     )
     test = None
     if target.bounds is not None and curvature.is_dense:
-        test = tuna().bind(target, reference, None if known is None else known.bounds)
+        try:
+            test = tuna().bind(target, reference, None if known is None else known.bounds)
+        except UnboundedError as reason:
+            warnings.warn(f"All data are looked at by every test: {reason}.", stacklevel=2)
     if isinstance(test, LevelTest):
         return about_the_mean(target, AtMode(reference, test, mode.position, rare=test.rare))
     return AtMode(reference, test, mode.position)

@@ -9,6 +9,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.target._constrained import OfConstrained
+from amagold.target._linear_likelihood import LinearLikelihood
 from amagold.target._user_function import UserFunction
 
 MOST_WORDS = 200  # of a position's description in a sentence
@@ -47,7 +48,7 @@ def traced(name: str, function: Callable[..., Any], **arguments: Any) -> Any:
         position, *others = arguments.items()
         seen = jax.eval_shape(function.constrained, position[1])
         return traced(name, function.function, **{position[0]: seen}, **dict(others))
-    if isinstance(function, UserFunction):
+    if isinstance(function, (UserFunction, LinearLikelihood)):
         function.check(name)
     try:
         return jax.eval_shape(function, *arguments.values())

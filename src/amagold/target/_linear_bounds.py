@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
+from amagold.target._found_bounds import FoundSize
 
 
 class SplitRow(NamedTuple):
@@ -93,9 +94,12 @@ class LinearBounds(NamedTuple):
     |R_i(theta*) - R_i(theta)| <= c_i M, where c_i = scale_i a_i^(order + 1) and M is symmetric in
     theta and theta*.
 
-    The last two fields sharpen the parabolas between which the outcome stays, for Firefly; without
-    them derivatives[1] gives both: -lower_curvature_i |z - z_ref|^2 / 2 <= f_i(z) - f_i(z_ref) -
-    f_i'(z_ref) . (z - z_ref) <= upper_curvature scale_i |z - z_ref|^2 / 2.
+    Instead of a scale and a growth, `within` gives c_i itself, for positions within a radius of the
+    reference; a test of a position beyond it looks at all data.
+
+    `lower_curvature` and `upper_curvature` sharpen the parabolas between which the outcome stays,
+    for Firefly; without them derivatives[1] gives both: -lower_curvature_i |z - z_ref|^2 / 2 <=
+    f_i(z) - f_i(z_ref) - f_i'(z_ref) . (z - z_ref) <= upper_curvature scale_i |z - z_ref|^2 / 2.
     """
 
     # (position, example) -> z, a number or a vector
@@ -109,6 +113,12 @@ class LinearBounds(NamedTuple):
     # (z at the reference, example) -> a number
     lower_curvature: Callable[[jax.Array, trees.PyTree], jax.Array] | None = None
     upper_curvature: float | None = None  # zero for an outcome that is concave in z
+    # (z at the reference, example, A_i in units of the norm, radius, order) -> c_i
+    within: FoundSize | None = None
+
+    def radius(self, num_parameters: int) -> float:
+        """How far from the reference the bounds hold, in the norm of H."""
+        return math.inf if self.within is None else self.within.radius(num_parameters)
 
     def magnitude(
         self,
@@ -119,6 +129,7 @@ class LinearBounds(NamedTuple):
         largest: Any,
         *,
         is_scalar: bool = False,
+        radius: float = math.inf,
     ) -> jax.Array:
         """M(theta, theta*), from |theta - theta*|, |theta - ref| and |theta* - ref| in the norm of
         H, and the largest a_i.
@@ -126,7 +137,8 @@ class LinearBounds(NamedTuple):
         The slope of a remainder of order 1 or 2 is at most K_2 |z| or K_3 z^2 / 2, z = z_i - z_ref,
         and is integrated from one end to the other. A number z that is nowhere farther out than
         `reach` and `other` and moves no farther than `distance` does worst from the farther end
-        inwards. A vector goes along a straight line, or by way of the reference.
+        inwards. A vector goes along a straight line, or by way of the reference. Where either
+        position is beyond the radius there is no bound.
         """
         if math.isinf(self.derivatives[order]):
             raise ValueError(
@@ -156,6 +168,8 @@ class LinearBounds(NamedTuple):
         else:
             straight = 0.25 * distance * (reach**2 + other**2)
             size = self.derivatives[2] * jnp.minimum(straight, (reach**3 + other**3) / 6.0)
+        if not math.isinf(radius):
+            size = jnp.where(farther <= radius, size, jnp.inf)
         return size * jnp.exp(self.growth * largest * farther) if self.growth else size
 
     def is_scalar(self, position: trees.PyTree, example: trees.PyTree) -> bool:

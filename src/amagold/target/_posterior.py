@@ -14,6 +14,7 @@ from amagold.target._axis_names import Labels, labels_of
 from amagold.target._constrained import constrain
 from amagold.target._function_checks import position_is_usable, returns_one_number
 from amagold.target._linear_bounds import LinearBounds
+from amagold.target._linear_likelihood import LinearLikelihood
 from amagold.target._reported import Transform, check_transform
 from amagold.target._user_function import as_function
 
@@ -35,7 +36,8 @@ class Posterior:
       domain: position -> one boolean; a proposal where it is False is rejected. None is everywhere.
       init: a position, near which `amagold.sample` starts when it is not told where.
       bounds: how far the likelihood of one example can stray from its Taylor polynomial
-        (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown.
+        (`amagold.LinearBounds`), for tests that are exact on a few examples. None is unknown, or
+        found by the machine where the likelihood is an `amagold.LinearLikelihood`.
       transform: for each constrained parameter its kind, by its name in the position
         (`{"sigma": amagold.transforms.positive()}`), or the kind of a position that is one array.
         All functions and `init` are then in constrained parameters, and so are reported draws and
@@ -81,8 +83,12 @@ class Posterior:
             object.__setattr__(self, "dims", None)
         if not isinstance(self.data, Data):
             object.__setattr__(self, "data", checked_data(self.data))
+        if self.init is None and isinstance(self.log_likelihood, LinearLikelihood):
+            object.__setattr__(self, "init", self.log_likelihood.columns.zeros(self.example))
         object.__setattr__(self, "init", trees.as_position(self.init, "init"))
         constrain(self, "log_prior", "log_likelihood")
+        if self.bounds is None and isinstance(self.log_likelihood, LinearLikelihood):
+            object.__setattr__(self, "bounds", self.log_likelihood.bounds(self.example))
         check_transform(self.transform)
 
     @property
@@ -96,7 +102,10 @@ class Posterior:
         merged; said with the plan.
         """
         said_by = (self.log_prior, self.log_likelihood)
-        return tuple(note for part in said_by for note in getattr(part, "sentences", tuple)())
+        notes = [note for part in said_by for note in getattr(part, "sentences", tuple)()]
+        if self.bounds is None and isinstance(self.log_likelihood, LinearLikelihood):
+            notes.append(self.log_likelihood.not_covered(self.example))
+        return tuple(notes)
 
     @property
     def smooth_log_prior(self) -> Callable[[trees.PyTree], jax.Array]:

@@ -44,7 +44,7 @@ def log_normal_cdf(t: jax.Array) -> jax.Array:
 
 
 @jax.custom_jvp
-def _slope(t: jax.Array) -> jax.Array:
+def slope_of(t: jax.Array) -> jax.Array:
     """m."""
     near = jnp.maximum(t, TAIL)
     outside = _outside(near)
@@ -55,18 +55,18 @@ def _slope(t: jax.Array) -> jax.Array:
 
 
 @jax.custom_jvp
-def _curvature(t: jax.Array) -> jax.Array:
+def curvature(t: jax.Array) -> jax.Array:
     """-m delta."""
-    fraction, slope = _fraction(-jnp.minimum(t, TAIL)), _slope(jnp.maximum(t, TAIL))
+    fraction, slope = _fraction(-jnp.minimum(t, TAIL)), slope_of(jnp.maximum(t, TAIL))
     return -jnp.where(
         t < TAIL, fraction.slope * fraction.delta, slope * (jnp.maximum(t, TAIL) + slope)
     )
 
 
-def _third(t: jax.Array) -> jax.Array:
+def third(t: jax.Array) -> jax.Array:
     """m (delta (delta + m) - 1)."""
     near = jnp.maximum(t, TAIL)
-    slope, fraction = _slope(near), _fraction(-jnp.minimum(t, TAIL))
+    slope, fraction = slope_of(near), _fraction(-jnp.minimum(t, TAIL))
     delta = near + slope
     tail = (
         fraction.slope * fraction.delta**2 * fraction.epsilon * (fraction.zeta - fraction.epsilon)
@@ -94,6 +94,6 @@ def _differentiate(function: Any, derivative: Any) -> None:
         return function(*primals), derivative(*primals) * tangents[0]
 
 
-_differentiate(log_normal_cdf, _slope)
-_differentiate(_slope, _curvature)
-_differentiate(_curvature, _third)
+_differentiate(log_normal_cdf, slope_of)
+_differentiate(slope_of, curvature)
+_differentiate(curvature, third)
