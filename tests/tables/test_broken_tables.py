@@ -252,7 +252,7 @@ def test_other_files_are_said_to_be_broken(name, tmp_path, capsys):
     [
         (["--prior", "x=normal(0)(1)"], "prior must be"),
         (["--prior", "speed=normal(0, 1)"], "priors must speak of the terms 'Intercept', 'x'"),
-        (["--family", "poisson", "--prior", "x=horseshoe(1)"], "not known yet"),
+        (["--family", "poisson", "--prior", "x=horseshoe(-1)"], "scale"),
     ],
 )
 def test_options_are_checked(arguments, words, tmp_path, capsys):
