@@ -42,7 +42,7 @@ Slopes = Float32[Array, " slopes"]
 
 SHORTEST, USUAL, LONG = 0.5, 2.0, 6.0  # strides of walks, in standard deviations
 # how often groups walk: fresh draws would leave a chain that is far out where it is
-SKEWED_WALKS, ALL_WALKS = 0.5, 0.125
+SKEWED_WALKS, ALL_WALKS = 0.5, 0.25
 SHORT, SHORT_TURNS = 0.25, 0.25  # of the slopes' angle, and how often: out of tails too
 
 

@@ -148,7 +148,9 @@ def _starts(sweep: GroupSweep, num_chains: int, key: jax.Array) -> trees.PyTree:
     def one(key: jax.Array) -> trees.PyTree:
         slopes, groups = jax.random.split(key)
         away = jax.random.normal(slopes, sweep.slope_mean.shape)
-        drawn = sweep.group_widths * jax.random.normal(groups, sweep.group_means.shape)
+        # of ten thousand some would be farther out than a chain comes home from in a warm-up
+        near = jax.random.truncated_normal(groups, -2.0, 2.0, sweep.group_means.shape)
+        drawn = sweep.group_widths * near
         memory = SweepMemory(sweep.slope_mean + FAR * away, sweep.group_means + FAR * drawn)
         return sweep.position(memory)
 
