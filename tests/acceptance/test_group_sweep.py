@@ -142,7 +142,7 @@ def moved(family, sweep, num_draws=NUM_DRAWS):
     ],
 )
 def test_exact_draws_stay_exact(family):
-    found, info = moved(family, sweep_of(family))
+    found, info = moved(family, sweep_of(family), 8_000)
     assert found < 1.0
     assert int(info.broken_bound.max()) == -1
     assert 0.2 < float(info.acceptance_rate.mean()) < 0.99

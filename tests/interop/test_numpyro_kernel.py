@@ -56,7 +56,13 @@ def test_one_chain_is_that_of_the_native_driver(resample):
     assert len(np.unique(native.position["b"][0], axis=0)) > 5
 
 
-@pytest.mark.parametrize("sampler", [None, given], ids=["planned", "given"])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(None, id="planned"),
+        pytest.param(given, id="given", marks=pytest.mark.slow),
+    ],
+)
 def test_every_chain_method_gives_the_same_draws(sampler):
     draws = {}
     for method in ("sequential", "vectorized", "parallel"):

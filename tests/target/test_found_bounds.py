@@ -94,7 +94,13 @@ CURVES = {
 }
 
 
-@pytest.mark.parametrize("name", CURVES)
+QUICK = {"sums", "products", "softplus", "log_ndtr", "gammaln"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CURVES],
+)
 def test_intervals_hold_all_derivatives(name):
     function, low, high = CURVES[name]
     generator = np.random.default_rng(1)

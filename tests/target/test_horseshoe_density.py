@@ -56,6 +56,7 @@ def test_density_is_that_of_the_scales_integrated_out(slab, units):
     assert np.abs(np.diff([np.log(tau) for _, tau in cases])).min() > 0.1
 
 
+@pytest.mark.slow
 def test_local_scales_have_their_conditional_distribution():
     """1 / lambda^2 given beta and tau, against its distribution function by quadrature."""
     beta, tau = 0.3, 0.5
