@@ -34,8 +34,9 @@ def sorted_by_level(levels: np.ndarray, num_levels: int) -> tuple[np.ndarray, np
     free = np.cumsum(counts) - counts
     make = scratch if is_large(SPACE * len(levels)) else np.empty
     order = make((len(levels),), np.int32)
+    narrow = np.int16 if num_levels < 2**15 else np.int32  # of 16 bits they are not compared
     for start in range(0, len(levels), CHUNK):
-        part = levels[start : start + CHUNK]
+        part = levels[start : start + CHUNK].astype(narrow)
         by_level = np.argsort(part, kind="stable")
         own = np.bincount(part, minlength=num_levels)
         within = np.arange(len(part)) - np.repeat(np.cumsum(own) - own, own)

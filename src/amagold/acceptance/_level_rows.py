@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from amagold.acceptance._group_rows import sorted_by_level
 from amagold.core import trees
 from amagold.core.array_types import Float32, Int32, UInt32
 from amagold.core.compiling import ONCE, jit
@@ -174,8 +175,7 @@ def level_rows(target: Posterior, bounds: LinearBounds, position: Position) -> L
     ]
     order = np.empty((num_factors, num_rows), np.int32)
     for factor in range(num_factors):
-        small = levels[factor].astype(np.int16 if num_levels[factor] < 2**15 else np.int32)
-        order[factor] = np.argsort(small, kind="stable")
+        order[factor], _ = sorted_by_level(levels[factor], num_levels[factor])
     rows_of = np.concatenate(counts)
     before = np.concatenate([np.cumsum(count) - count for count in counts])
     if weights is None:

@@ -1,7 +1,7 @@
 """New rows for a fitted formula: what they must have is checked, by row and level."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,6 @@ def levels_of(spec: Any) -> dict[str, list[Any]]:
         if "categories" in state:
             found[name] = list(state["categories"])
     return found
-
-
-def chunks_of(frame: Any, size: int) -> Iterator[Any]:
-    """The rows of a frame, so many at a time."""
-    for start in range(0, len(frame), size):
-        yield frame[start : start + size]
 
 
 def _check_missing(column: Any, name: str) -> None:

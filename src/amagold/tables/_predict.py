@@ -19,7 +19,8 @@ from amagold.tables._coefficient_draws import (
     predictors,
     whole_predictor,
 )
-from amagold.tables._new_rows import chunks_of, new_rows
+from amagold.tables._new_rows import new_rows
+from amagold.tables._some_rows import parts_of
 from amagold.tables._table_model import TableModel, needs_model
 from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._tail_quantiles import tails
@@ -56,7 +57,7 @@ def predict(
     devices, at_once = jax.local_devices(), CHUNK_ROWS * 1000 // len(chosen.coefficients)
     size = min(CHUNK_ROWS, _padded(max(1, at_once)), _padded(len(frame)))
     with show_steps("predicting") as report:
-        for number, chunk in enumerate(chunks_of(frame, size)):
+        for number, chunk in enumerate(parts_of(frame, size)):
             rows = chosen.of(model.terms.coded(chunk), model.offset(chunk))
             place = devices[number % len(devices)]
             given = jax.device_put(_filled(rows, _padded(rows.num_rows)), place)
