@@ -72,5 +72,7 @@ def test_draws_of_classes_have_their_names():
     assert list(run.posterior["pain_dim"].values) == ["none", "little", "some", "much"]
     means = run.posterior["dose"].mean(("chain", "draw"))
     assert float(means[-1] - means[0]) > 1.0
-    with pytest.raises(ValueError, match="softmax has several classes"):
-        run.predict(table())
+    predicted = run.predict(table())
+    chances = predicted[[name for name in predicted.columns if name.startswith("mean")]]
+    assert chances.shape[1] == 4
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-4)
