@@ -36,8 +36,8 @@ class ClassShifts(NamedTuple):
         return (by_class - by_class.mean(axis=1, keepdims=True)).ravel()
 
     def known_curvature(self, hessian: HostMatrix) -> HostMatrix:
-        """The same of the Hessian: P H P with P = I - N N^T."""
-        once = np.stack([self.known_slope(row) for row in hessian])
+        """The same of the Hessian: P H P with P = I - N N^T, symmetric to the last bit but one."""
+        once = np.stack([self.known_slope(row) for row in (hessian + hessian.T) / 2.0])
         return np.stack([self.known_slope(column) for column in once.T]).T
 
 
