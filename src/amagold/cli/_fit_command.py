@@ -41,7 +41,7 @@ def run(
       num_samples: draws of each chain.
       seed: of all random numbers.
     """
-    from amagold.core.freed_memory import one_run
+    from amagold.core.freed_memory import give_back, one_run
     from amagold.priors._prior_text import parsed_priors
     from amagold.report._run_page import checked_path
     from amagold.sampling import SamplingWarning
@@ -60,5 +60,6 @@ def run(
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:
         print(printable(result.summary().to_string()))
+    give_back()  # what the summary took
     if report is not None:
         print(printable(f"\nWritten to {result.report(report)}"))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.core.freed_memory import give_back
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
 from amagold.tables._coefficient_draws import (
@@ -200,6 +201,7 @@ def _averages(over: Averaging, name: str, levels: Sequence[Any]) -> Iterator[np.
         coded = over.of(every)
         for first in range(0, len(every), len(rows)):
             yield over.average_mean(coded.take(slice(first, first + len(rows))))
+        give_back()  # pieces of many sizes, which would add up
 
 
 def _told(
