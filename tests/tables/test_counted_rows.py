@@ -111,8 +111,8 @@ def test_weights_are_repeated_rows(family, monkeypatch):
     assert agree(next_steps(ours), wanted) == set(wanted)
 
     # all of it would see weights that are forgotten
-    def forgetful(model, given):
-        rows = observed_rows(model, given)
+    def forgetful(model, given, are_few=False):
+        rows = observed_rows(model, given, are_few)
         return ObservedRows(rows.frame, rows.outcomes, rows.model)
 
     for module in (_effects, _loo, _predictive_check):

@@ -1,9 +1,33 @@
 """Memory that is free, given back to the system: allocators keep it for what may come."""
 
+import contextlib
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+
+from amagold.core.compiling import forget_once
+
+_runs_once = [False]
+
+
+@contextlib.contextmanager
+def one_run() -> Iterator[None]:
+    """Within it programs that prepare a run are given up as soon as they have run: for a process
+    that makes one run, as those of the command line do.
+    """
+    before, _runs_once[0] = _runs_once[0], True
+    try:
+        yield
+    finally:
+        _runs_once[0] = before
+
+
+def end_of_stage() -> None:
+    """After a part of the preparation, whose programs will not run again in this run."""
+    if _runs_once[0]:
+        forget_once()
+    give_back()
 
 
 def give_back() -> None:

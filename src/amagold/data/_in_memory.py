@@ -16,7 +16,7 @@ from amagold.data._example_chunk import Chunk, chunk_at, scan_chunks
 Carry = TypeVar("Carry")
 Held = TypeVar("Held")
 
-BLOCK_BYTES = 32 * 2**20  # that a checksum reads at a time
+BLOCK_BYTES = 4 * 2**20  # that a checksum reads at a time
 NUM_RUNS = 1024  # of neighbours, that a few examples which stand for all are taken from
 
 

@@ -24,6 +24,7 @@ from amagold.core.shapes import (
 )
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
+from amagold.mode._class_shifts import class_shifts
 from amagold.mode._derivatives import (
     Derivatives,
     density_derivatives,
@@ -137,7 +138,9 @@ def curvature_at(
     if is_worth_it(trees.size(position), max(1, target.num_examples), is_sparse=is_sparse):
         if of_data is None and isinstance(target, Posterior):
             of_data = derivatives_at(target, position, 2)
-        return _dense_curvature(_hessian(target, position, of_data), modest, of_data)
+        hessian, shifts = _hessian(target, position, of_data), class_shifts(target, position)
+        basis = None if shifts is None else shifts.basis
+        return _dense_curvature(hessian, modest, of_data, basis)
     diagonal, error, steps = _probe(target, position)
     diagonal, error, along, across = (
         np.asarray(part, np.float64)
@@ -157,20 +160,28 @@ def is_worth_it(num_parameters: int, num_examples: int, *, is_sparse: bool = Fal
 
 
 def _dense_curvature(
-    hessian: HostMatrix, modest: HostVector, of_data: Derivatives | None
+    hessian: HostMatrix,
+    modest: HostVector,
+    of_data: Derivatives | None,
+    basis: HostMatrix | None = None,
 ) -> Curvature:
-    """The curvature from a whole Hessian."""
+    """The curvature from a whole Hessian, looked at in the coordinates of a basis."""
     hessian = np.nan_to_num((hessian + hessian.T) / 2.0, nan=0.0, posinf=0.0, neginf=0.0)
+    hessian = hessian if basis is None else basis.T @ hessian @ basis
+    diagonal = np.diag(hessian)
     # eigenvalues in units where the diagonal is one, so that float32 rounding of large entries does
-    # not swamp the small ones
-    scales = np.sqrt(_positive(np.abs(np.diag(hessian))))
+    # not swamp the small ones; what the prior alone says along a basis is not rounded
+    is_exact = basis is not None and bool(np.all(diagonal > 0))
+    scales = np.sqrt(diagonal if is_exact else _positive(np.abs(diagonal)))
     eigenvalues, directions = np.linalg.eigh(hessian / np.outer(scales, scales))
-    is_positive = bool(np.all(np.diag(hessian) > 0) and eigenvalues.min() > CLEARLY_POSITIVE)
+    is_positive = bool(np.all(diagonal > 0) and eigenvalues.min() > CLEARLY_POSITIVE)
     if not is_positive:
         eigenvalues = np.maximum(np.abs(eigenvalues), EIGENVALUE_FLOOR)
     root = scales[:, None] * directions * np.sqrt(eigenvalues)
-    matrix = root @ root.T
     factor = directions / np.sqrt(eigenvalues) / scales[:, None]
+    if basis is not None:
+        root, factor = basis @ root, basis @ factor
+    matrix = root @ root.T
     spectrum = Spectrum(
         np.linalg.eigvalsh(matrix / np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))),
         np.ones(len(matrix)),

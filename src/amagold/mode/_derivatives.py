@@ -13,6 +13,7 @@ from amagold.core.shapes import HostMatrix, Matrix, PerRow, Position, Scalar, Ve
 from amagold.data import Chunk
 from amagold.energy import _chunks as chunks
 from amagold.energy._wide_sums import Wide, add_each, add_to, zero, zeros_like
+from amagold.mode._class_shifts import class_shifts
 from amagold.mode._row_bounds import BoundSums, TaylorBound, no_bounds, with_chunk
 from amagold.target import Posterior
 from amagold.target._linear_bounds import SparsePredictor
@@ -123,6 +124,9 @@ def density_derivatives(
 
 def whole_hessian(target: Posterior, position: Position, of_data: Matrix | None) -> HostMatrix:
     """The Hessian of the whole energy in float64, given that of all data."""
-    return np.asarray(of_data, np.float64) + np.asarray(
+    shifts = class_shifts(target, position)
+    known = np.asarray(of_data, np.float64)
+    known = known if shifts is None else shifts.known_curvature(known)
+    return known + np.asarray(
         density_derivatives(target.smooth_log_prior, position).hessian, np.float64
     )

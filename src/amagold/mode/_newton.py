@@ -17,6 +17,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.shapes import HostMatrix, HostVector, Position
+from amagold.mode._class_shifts import ClassShifts, class_shifts
 from amagold.mode._derivatives import (
     Derivatives,
     density_derivatives,
@@ -51,6 +52,7 @@ class Point(NamedTuple):
     gradient: HostVector
     hessian: HostMatrix
     of_data: Derivatives | None = None  # of all data alone, where no example stood for others
+    shifts: ClassShifts | None = None  # along which the data say nothing
 
     @property
     def is_finite(self) -> bool:
@@ -61,13 +63,14 @@ class Point(NamedTuple):
 
 
 class Curved(NamedTuple):
-    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = S V Lambda
-    V^T S.
+    """The Hessian at a point by its eigenvalues, in units where its diagonal is one: H = Q S V
+    Lambda V^T S Q^T, where Q holds the coordinates that are looked at.
     """
 
     scales: HostVector
     eigenvalues: HostVector
     directions: HostMatrix
+    basis: HostMatrix | None = None  # Q; None is the identity
 
     @property
     def is_upwards(self) -> bool:
@@ -84,12 +87,13 @@ class Curved(NamedTuple):
 
     def step(self, gradient: HostVector) -> HostVector:
         """-|H|^-1 g."""
-        along = self.directions.T @ (gradient / self.scales)
-        return -(self.directions @ (along / self.absolute)) / self.scales
+        turned = gradient if self.basis is None else self.basis.T @ gradient
+        along = self.directions.T @ (turned / self.scales)
+        return self._turned(-(self.directions @ (along / self.absolute)) / self.scales)
 
     def downhill(self) -> HostVector:
         """A step of length one along the direction that curves down most."""
-        return self.directions[:, 0] / np.sqrt(self.absolute[0]) / self.scales
+        return self._turned(self.directions[:, 0] / np.sqrt(self.absolute[0]) / self.scales)
 
     @property
     def log_determinant(self) -> float:
@@ -99,7 +103,11 @@ class Curved(NamedTuple):
     @property
     def factor(self) -> HostMatrix:
         """F with |H|^-1 = F F^T."""
-        return self.directions / np.sqrt(self.absolute) / self.scales[:, None]
+        return self._turned(self.directions / np.sqrt(self.absolute) / self.scales[:, None])
+
+    def _turned(self, found: np.ndarray) -> np.ndarray:
+        """Back to the position's own coordinates."""
+        return found if self.basis is None else self.basis @ found
 
 
 class Descent(NamedTuple):
@@ -244,10 +252,12 @@ def curved_at(point: Point) -> Curved:
     """The eigenvalues of the Hessian at a point that is finite."""
     # in units where the diagonal is one, so that parameters of very different scales do not spoil
     # it
-    diagonal = np.abs(np.diag(point.hessian))
+    basis = None if point.shifts is None else point.shifts.basis
+    hessian = point.hessian if basis is None else basis.T @ point.hessian @ basis
+    diagonal = np.abs(np.diag(hessian))
     typical = np.median(diagonal[diagonal > 0.0]) if np.any(diagonal > 0.0) else 1.0
     scales = np.sqrt(np.maximum(diagonal, 1e-12 * typical))
-    return Curved(scales, *np.linalg.eigh(point.hessian / np.outer(scales, scales)))
+    return Curved(scales, *np.linalg.eigh(hessian / np.outer(scales, scales)), basis)
 
 
 def moved(position: Position, step: HostVector) -> Position:
@@ -272,12 +282,16 @@ def point_at(
     energy, gradient, hessian = _in_float64(density_derivatives(target.smooth_log_prior, position))
     of_data = derivatives_at(target, position, 2, _bound(target, position, norm))
     height, slope, bend = _in_float64(of_data)
+    shifts = class_shifts(target, position)
+    if shifts is not None:
+        slope, bend = shifts.known_slope(slope), shifts.known_curvature(bend)
     return Point(
         position,
         energy + weight * height,
         gradient + weight * slope,
         hessian + weight * bend,
         of_data if weight == 1.0 else None,
+        shifts,
     )
 
 

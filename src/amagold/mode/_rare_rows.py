@@ -9,6 +9,9 @@ with U_i and its derivatives at the reference, are computed as they are. What is
 its expansion.
 """
 
+import operator
+from collections.abc import Iterator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +34,7 @@ from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds, SparsePredictor
 
 PER_PARAMETER = 8  # rows: together about what a product with the mass costs
+CHUNK = 2**17  # rows whose levels are there at a time
 LARGEST_SHARE = 0.125  # of all rows: more would be no few
 
 
@@ -93,16 +97,17 @@ def rare_rows(target: Posterior, bounds: LinearBounds, position: Position) -> Ra
     assert isinstance(data, InMemory)
     most = min(PER_PARAMETER * trees.size(position), int(LARGEST_SHARE * target.num_examples))
     num_levels = predictor.num_levels(data.example)
-    levels = np.asarray(_levels(bounds, target))
-    counts = [
-        np.bincount(levels[:, factor], minlength=size) for factor, size in enumerate(num_levels)
-    ]
+    counts = [np.zeros(size, np.int64) for size in num_levels]
+    for _, levels in _parts(bounds, data):
+        for factor, size in enumerate(num_levels):
+            counts[factor] += np.bincount(levels[:, factor], minlength=size)
     is_rare = _rarest(counts, most)
     if not any(flags.any() for flags in is_rare):
         return None
-    chosen = np.zeros(len(levels), bool)
-    for factor, flags in enumerate(is_rare):
-        chosen |= flags[levels[:, factor]]
+    chosen = np.zeros(data.num_examples, bool)
+    for part, levels in _parts(bounds, data):
+        for factor, flags in enumerate(is_rare):
+            chosen[part] |= flags[levels[:, factor]]
     rows = data.rows(jnp.asarray(np.flatnonzero(chosen)))
     z, slopes, curvatures = _at(bounds, position, rows)
     flags = jnp.asarray(np.concatenate(is_rare))
@@ -122,12 +127,21 @@ def _rarest(counts: list[np.ndarray], most: int) -> list[np.ndarray]:
     return np.split(flags, np.cumsum([len(count) for count in counts])[:-1])
 
 
+def _parts(bounds: LinearBounds, data: InMemory) -> Iterator[tuple[slice, np.ndarray]]:
+    """The levels of all rows, some rows at a time."""
+    length = min(CHUNK, data.num_examples)
+    for start in range(0, data.num_examples, length):
+        first = min(start, data.num_examples - length)  # the last part is as long as the others
+        rows = jax.tree.map(operator.itemgetter(slice(first, first + length)), data.arrays)
+        levels = np.asarray(_levels(bounds, rows))[start - first :]
+        yield slice(start, start + len(levels)), levels
+
+
 @jit(ONCE, "bounds")
-def _levels(bounds: LinearBounds, target: Posterior) -> Int[Array, "examples factors"]:
+def _levels(bounds: LinearBounds, rows: Rows) -> Int[Array, "rows factors"]:
     predictor = bounds.predictor
     assert isinstance(predictor, SparsePredictor)
-    assert isinstance(target.examples, InMemory)
-    return jax.vmap(lambda row: predictor.split(row).levels)(target.examples.arrays)
+    return jax.vmap(lambda row: predictor.split(row).levels)(rows)
 
 
 @jit(ONCE, "bounds")

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.shapes import Form, Matrix, Position, Scalar, Vector
+from amagold.mode._class_shifts import class_shifts
 from amagold.mode._derivatives import Derivatives, derivatives_at
 from amagold.mode._mode_search import find_mode
 from amagold.target import Target, with_data
@@ -14,7 +15,7 @@ from amagold.target import Target, with_data
 DENSE_PARAMETERS = 4096  # up to this many the Hessian is kept whole: 64 MiB
 
 
-@trees.record()
+@trees.record(static=("ignores_shifts",))
 class Reference:
     """sum_i U_i about a position, U_i = -log likelihood of example i; the prior is always evaluated
     as it is.
@@ -26,21 +27,30 @@ class Reference:
     position: Position
     gradient: Vector  # sum_i grad U_i, over the flattened position
     hessian: Matrix | None  # sum_i of the second derivatives, where the order asks for them
+    # whether the data say nothing where a coefficient moves alike in all classes (`ClassShifts`):
+    # a wide prior takes draws so far that way that rounding would swamp the rest
+    ignores_shifts: bool = False
 
     @classmethod
-    def form(cls, position: Form, order: int) -> "Reference":
+    def form(cls, position: Form, order: int, ignores_shifts: bool = False) -> "Reference":
         """The shapes and types of a reference of an order at positions like this one."""
         size = trees.size(position)
 
         def nothing(at: Position) -> "Reference":
             square = jnp.zeros((size, size), jnp.float32) if order == 2 else None
-            return cls(at, jnp.zeros(size, jnp.float32), square)
+            return cls(at, jnp.zeros(size, jnp.float32), square, ignores_shifts)
 
         return jax.eval_shape(nothing, position)
 
     def away(self, position: Position) -> Vector:
-        """theta - reference, flattened."""
-        return trees.flatten(position) - trees.flatten(self.position)
+        """theta - reference, flattened, as far as the data see it."""
+        return self._seen(trees.flatten(position) - trees.flatten(self.position))
+
+    def _seen(self, flat: Vector) -> Vector:
+        if not self.ignores_shifts:
+            return flat
+        by_class = flat.reshape(-1, jax.tree.leaves(self.position)[0].shape[-1])
+        return (by_class - by_class.mean(axis=1, keepdims=True)).ravel()
 
     @property
     def order(self) -> int:
@@ -51,7 +61,8 @@ class Reference:
         """The gradient of the Taylor polynomial of order 1 or 2: G, or G + H (theta -
         reference).
         """
-        return self.gradient if order == 1 else self.gradient + self._known_hessian @ away
+        known = self.gradient if order == 1 else self.gradient + self._known_hessian @ away
+        return self._seen(known)
 
     def taylor_energy(self, away: Vector, order: int) -> Scalar:
         """The Taylor polynomial without its constant: 0, G . d, or G . d + d . H d / 2."""
@@ -77,10 +88,10 @@ def reference_at(target: Target, position: trees.PyTree, order: int) -> Referenc
             f"{trees.size(position):,}: the Hessian is "
             "kept whole; use order=1"
         )
-    return reference_from(position, derivatives_at(posterior, position, order))
+    return reference_from(posterior, position, derivatives_at(posterior, position, order))
 
 
-def reference_from(position: Position, of_data: Derivatives) -> Reference:
+def reference_from(target: Target, position: Position, of_data: Derivatives) -> Reference:
     """The reference from the derivatives of all data at a position."""
     gradient, hessian = of_data.gradient, of_data.hessian
     if not trees.is_finite((gradient, hessian)):
@@ -88,7 +99,8 @@ def reference_from(position: Position, of_data: Derivatives) -> Reference:
             "center must have finite derivatives of the log likelihood, got some that are not; "
             "choose another center"
         )
-    return Reference(position, gradient, hessian)
+    ignores_shifts = class_shifts(target, position) is not None
+    return Reference(position, gradient, hessian, ignores_shifts)
 
 
 def reference_of(target: Target, center: trees.PyTree, order: int) -> Reference:

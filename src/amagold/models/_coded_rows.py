@@ -65,7 +65,7 @@ class CodedRows:
     """The same as examples: rows of arrays, one for all or one for each example."""
 
     numbers: jax.Array
-    codes: jax.Array
+    codes: jax.Array  # of the narrowest kind that has room; all that reads them widens them
     multipliers: jax.Array
     unit: jax.Array  # what a level counts as in the coordinates that are sampled
     sizes: tuple[int, ...]
@@ -81,7 +81,7 @@ class CodedRows:
         start = self.numbers.shape[-1]
         z = jnp.dot(self.numbers, position[:start])
         for factor, size in enumerate(self.sizes):
-            code, place = self.codes[factor], self.multiplied_by[factor]
+            code, place = self.codes[factor].astype(jnp.int32), self.multiplied_by[factor]
             found = position[start + jnp.maximum(code, 0)] * jnp.where(code < 0, 0.0, self.unit)
             z += found if place is None else found * self.multipliers[place]
             start += size
@@ -93,7 +93,8 @@ class CodedRows:
             self.unit if place is None else self.unit * self.multipliers[place]
             for place in self.multiplied_by
         ]
-        return SplitRow(self.numbers, self.codes + 1, jnp.stack(values) if values else jnp.zeros(0))
+        levels = self.codes.astype(jnp.int32) + 1
+        return SplitRow(self.numbers, levels, jnp.stack(values) if values else jnp.zeros(0))
 
     def gram(self, weights: jax.Array) -> jax.Array:
         """sum_i w_i x_i x_i^T over rows with a leading axis, block by block: two factors meet in
@@ -120,7 +121,7 @@ class CodedRows:
 
     def _levels(self, factor: int) -> "FactorColumn":
         """One factor of all rows: where the level is, and its value."""
-        code, place = self.codes[:, factor], self.multiplied_by[factor]
+        code, place = self.codes[:, factor].astype(jnp.int32), self.multiplied_by[factor]
         values = jnp.where(code < 0, 0.0, self.unit)
         if place is not None:
             values = values * self.multipliers[:, place]
@@ -139,6 +140,10 @@ def _by_level(levels: FactorColumn, values: jax.Array) -> jax.Array:
     return jax.ops.segment_sum(values, levels.codes, levels.size)
 
 
+def _kind_of(codes: np.ndarray) -> Any:
+    return codes.dtype if codes.dtype in (np.int8, np.int16) else np.int32
+
+
 def coded_rows(
     table: CodedTable, numbers: jax.Array, weights: np.ndarray | None, *, standardised: bool
 ) -> CodedRows:
@@ -151,7 +156,7 @@ def coded_rows(
     return CodedRows(
         numbers,
         # what is in a file stays there
-        jax.device_put(np.ascontiguousarray(table.codes, np.int32)),
+        jax.device_put(np.ascontiguousarray(table.codes, _kind_of(table.codes))),
         jax.device_put(multipliers),
         jnp.full(len(table), unit, jnp.float32),
         table.sizes,

@@ -40,21 +40,26 @@ def merged_rows(
     as_trials = are_chances(outcomes, rows, family)
     if not _has_alike(_compared(table, outcomes, rows, as_trials), len(table)):
         return unchanged
-    found = merged(table, outcomes, rows, as_trials=as_trials)
-    if found is None or len(found.table) > CLEARLY * len(table):
+    found = merged(table, outcomes, rows, as_trials=as_trials, most=CLEARLY * len(table))
+    if found is None:
         return unchanged
     return found._replace(num_before=unchanged.num_before)
 
 
 def merged(
-    table: CodedTable, outcomes: np.ndarray, rows: RowTerms, *, as_trials: bool
+    table: CodedTable,
+    outcomes: np.ndarray,
+    rows: RowTerms,
+    *,
+    as_trials: bool,
+    most: float = np.inf,
 ) -> MergedRows | None:
-    """All rows that are alike as one, whatever that brings; None where it cannot be done."""
-    weights = np.ones(len(table)) if rows.weights is None else rows.weights
+    """All rows that are alike as one; None where it cannot be done, or leaves more than `most`."""
     columns = _compared(table, outcomes, rows, as_trials)
-    found = _groups(columns, len(table))
+    found = _groups(columns, len(table), most)
     if found is None:
         return None
+    weights = np.ones(len(table)) if rows.weights is None else rows.weights
     offset = None if rows.offset is None else rows.offset[found.first]
     few = table.take(found.first)
     if as_trials:
@@ -105,9 +110,13 @@ def _has_alike(columns: list[np.ndarray], num_rows: int) -> bool:
     return len(np.unique(some)) < len(spread)
 
 
-def _groups(columns: list[np.ndarray], num_rows: int) -> AlikeRows | None:
-    """Rows that are equal in all columns; None in the rare case that they cannot be told."""
+def _groups(columns: list[np.ndarray], num_rows: int, most: float) -> AlikeRows | None:
+    """Rows that are equal in all columns; None where they are more than `most`, and in the rare
+    case that they cannot be told.
+    """
     first, group = _sorted_groups(_fingerprints(columns, num_rows))
+    if len(first) > most:
+        return None
     # rows of one fingerprint that are not equal are next to impossible, and would be no merging
     is_equal = all(_are_alike(column, column[first], group) for column in columns)
     return AlikeRows(first, group) if is_equal else None

@@ -61,7 +61,7 @@ class Softmax:
         for a symmetric form is no larger (Banach).
         """
         derivatives = math.sqrt(2.0), 0.5, math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
-        return LinearBounds(predictor, self, derivatives, upper_curvature=0.0)
+        return LinearBounds(predictor, self, derivatives, upper_curvature=0.0, ignores_shifts=True)
 
 
 def softmax(

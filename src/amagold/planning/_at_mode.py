@@ -54,7 +54,7 @@ def build_at_mode(target: Target, mode: Mode, curvature: Curvature) -> AtMode:
     reference = (
         reference_at(target, mode.position, 1)
         if known is None
-        else reference_from(mode.position, known)
+        else reference_from(target, mode.position, known)
     )
     test = None
     if target.bounds is not None and curvature.is_dense:

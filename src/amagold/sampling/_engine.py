@@ -16,6 +16,7 @@ from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Progress, Rules
 from amagold.core import trees
 from amagold.data import changed_file
+from amagold.mode._class_shifts import class_shifts
 from amagold.mode._reference import Reference
 from amagold.mode._row_bounds import Norm
 from amagold.runner._block import Kept
@@ -30,6 +31,7 @@ from amagold.sampling._likeness import likeness_of
 from amagold.sampling._recorder import Recorder
 from amagold.sampling._settings import Settings
 from amagold.store._checkpoint import Checkpoint, pack, unpack
+from amagold.target import Target
 
 SHORT_RUN = 50  # blocks of the warm-up
 # of draws on a device at a time: several copies are alive while one is written and the next is made
@@ -107,12 +109,14 @@ def restore(checkpoint: Checkpoint, like: Progress) -> Reached:
     )
 
 
-def restore_reference(checkpoint: Checkpoint, position: trees.PyTree) -> Reference | None:
+def restore_reference(
+    checkpoint: Checkpoint, target: Target, position: trees.PyTree
+) -> Reference | None:
     """The reference that control variates are taken about, or that the test has."""
     order = int(checkpoint.notes["reference_order"])
     if not order:
         return None
-    form = Reference.form(position, order)
+    form = Reference.form(position, order, class_shifts(target, position) is not None)
     return jax.tree.map(jnp.asarray, unpack("reference", checkpoint.arrays, form))
 
 

@@ -11,6 +11,7 @@ from amagold.adaptation._sgd_burn_in import descend
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import Rules, make_rules
 from amagold.core import trees
+from amagold.core.freed_memory import end_of_stage
 from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
 from amagold.mode._survey import survey
@@ -127,6 +128,7 @@ def _planned(
     found = survey(target, anchor, keys.survey)
     curvature = curvature_at(target, found.mode.position, found.mode.of_data)
     at_mode = planning.build_at_mode(target, found.mode, curvature)
+    end_of_stage()
     options: dict[str, Any] = {
         "num_chains": settings.num_chains,
         "at_mode": at_mode,
@@ -136,6 +138,7 @@ def _planned(
     plan = planning.make_plan(
         target, found.mode, curvature, keys.places, noise_key=keys.noise, **options
     )
+    end_of_stage()
     starts_given = positions is not None
     if positions is None:
         positions = _starts(target, found, curvature, plan.is_trusted, settings, keys)

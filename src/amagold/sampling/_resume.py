@@ -208,7 +208,7 @@ def _built(
     """The sampler of the run, before warm-up."""
     if isinstance(target_or_sampler, Sampler):
         return target_or_sampler
-    reference = engine.restore_reference(checkpoint, position)
+    reference = engine.restore_reference(checkpoint, target_or_sampler, position)
     if isinstance(plan, planning.SweepPlan):
         assert reference is not None
         return plan.restored(target_or_sampler, reference)

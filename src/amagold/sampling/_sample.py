@@ -18,6 +18,7 @@ from amagold.core import trees
 from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
 from amagold.core.files import name_in_the_making, remove_abandoned
+from amagold.core.freed_memory import end_of_stage
 from amagold.processes import share, watched
 from amagold.runner._chains import start_chains
 from amagold.runner._placement import using
@@ -143,6 +144,7 @@ def run_prepared(
             say(prepared.plan, progress, (*prepared.sampler.target.notes, *idle_cores()))
             states_key = make_keys(settings.seed).states
             states = start_chains(prepared.sampler, prepared.positions, states_key)
+        end_of_stage()
         reached = engine.Reached(
             begin(prepared.sampler, states, prepared.rules), compile_seconds=compiling.seconds
         )

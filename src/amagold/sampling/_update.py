@@ -16,7 +16,7 @@ from amagold.data import Joined
 from amagold.gradients import ControlVariate, Expansion
 from amagold.mode._derivatives import density_derivatives, derivatives_at
 from amagold.mode._newton import moved
-from amagold.mode._reference import Reference, reference_from
+from amagold.mode._reference import reference_from
 from amagold.samplers import Sampler
 from amagold.sampling._prepare import Prepared, plan_again, rules_of
 from amagold.sampling._run import Run
@@ -129,10 +129,12 @@ def _grown(plan: Any, sampler: Sampler, joined: Posterior, new: Posterior) -> Sa
     known = gradient.known_reference()
     if known is None or known.hessian is None:
         return "the second derivatives at its reference are not known"
-    of_new = reference_from(known.position, derivatives_at(new, known.position, 2))
+    of_new = reference_from(new, known.position, derivatives_at(new, known.position, 2))
     assert of_new.hessian is not None
-    whole = Reference(
-        known.position, _sum(known.gradient, of_new.gradient), _sum(known.hessian, of_new.hessian)
+    whole = dataclasses.replace(
+        known,
+        gradient=_sum(known.gradient, of_new.gradient),
+        hessian=_sum(known.hessian, of_new.hessian),
     )
     prior = density_derivatives(joined.log_prior, known.position)
     slope, bend = (

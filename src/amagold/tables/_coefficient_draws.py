@@ -32,10 +32,6 @@ class CoefficientDraws(NamedTuple):
     def num_draws(self) -> int:
         return len(self.coefficients) // (self.num_classes or 1)
 
-    def exact_z(self, rows: CodedTable, offset: Any) -> np.ndarray:
-        """Of these rows in float64, for differences between rows that are alike."""
-        return np.asarray(predictors(self.of(rows, offset, np.float64), np), np.float64)
-
     def z(self, rows: CodedTable, offset: Any) -> jax.Array:
         """Of these rows, with axes (rows, draws), and the log scale where there is one."""
         return self.whole(_predictors(self.of(rows, offset)))

@@ -32,6 +32,14 @@ def drawn(expected: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     return np.bincount(order[places], minlength=len(order))
 
 
+def alike_rows(num_rows: int, number: int, generator: np.random.Generator) -> np.ndarray:
+    """So many of rows that count alike, by their numbers; every subset is as likely."""
+    if number >= num_rows:
+        return np.arange(num_rows)
+    # as above, without numbers of all rows
+    return np.sort(generator.choice(num_rows, number, replace=False, shuffle=False))
+
+
 def some_rows(
     counts: np.ndarray, number: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -7,9 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.core.freed_memory import give_back
 from amagold.core.optional_packages import required
 from amagold.core.progress import show_steps
-from amagold.tables._coefficient_draws import CoefficientDraws, coefficient_draws
+from amagold.tables._coefficient_draws import (
+    CoefficientDraws,
+    RowPredictors,
+    coefficient_draws,
+    predictors,
+)
 from amagold.tables._drawn_rows import some_rows
 from amagold.tables._new_rows import kind_of, levels_of, new_rows
 from amagold.tables._observed_rows import observed_rows
@@ -21,8 +27,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("term", "level", "mean", "sd", "lower", "upper")
 STEP = 1e-6  # of a column's spread, by which it is moved for its derivative
-MOST_ROWS = 2**11  # that are coded together
-TOGETHER = 512  # rows whose derivatives are there at a time
+MOST_ROWS = 2**14  # that are coded together
+TOGETHER = 512  # rows whose predictors are there at a time
 MOST_NUMBERS = 10**9  # of rows, levels and draws of one factor
 
 
@@ -34,23 +40,40 @@ class Averaging(NamedTuple):
     draws: CoefficientDraws
     counts: np.ndarray | None = None  # how many observations each row stands for; None is one
 
+    @property
+    def times(self) -> np.ndarray:
+        """w_i: how many observations each row stands for."""
+        return np.ones(len(self.rows)) if self.counts is None else self.counts
+
     def average(self, values: np.ndarray) -> np.ndarray:
         """sum_i w_i values_i / sum_i w_i over the first axis, which is that of rows."""
         return np.average(values.astype(np.float64), axis=0, weights=self.counts)
 
+    def average_mean(self, rows: RowPredictors) -> np.ndarray:
+        """The same of E[y | z], a few rows at a time, whose z is small."""
+        total: Any = 0.0
+        for start in range(0, rows.num_rows, TOGETHER):
+            some = slice(start, start + TOGETHER)
+            mean = self.mean(predictors(rows.take(some), np))
+            total = total + np.tensordot(self.times[some], mean.astype(np.float64), 1)
+        return total / self.times.sum()
+
     def fewer(self, number: int) -> "Averaging":
         """So many of the rows at most, which stand for all."""
-        counts = np.ones(len(self.rows)) if self.counts is None else self.counts
-        if len(counts) <= number:
+        if len(self.rows) <= number:
             return self
-        chosen, likely = some_rows(counts, number, np.random.default_rng(0))
-        return self._replace(rows=self.rows.iloc[chosen], counts=counts[chosen] / likely)
+        chosen, likely = some_rows(self.times, number, np.random.default_rng(0))
+        return self._replace(rows=self.rows.iloc[chosen], counts=self.times[chosen] / likely)
 
     def z(self, rows: Any) -> np.ndarray:
         """z in float64, of rows in which something was changed; axes (rows, draws)."""
+        return predictors(self.of(rows), np)
+
+    def of(self, rows: Any) -> RowPredictors:
+        """What gives that z."""
         nw = required("narwhals", "tables")
         frame = nw.from_native(rows)
-        return self.draws.exact_z(self.model.terms.coded(frame), self.model.offset(frame))
+        return self.draws.of(self.model.terms.coded(frame), self.model.offset(frame), np.float64)
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
@@ -134,7 +157,7 @@ def contrast(
 def _averaging(
     run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
 ) -> Averaging:
-    rows = observed_rows(model, table).some(num_rows, seed)
+    rows = observed_rows(model, table, are_few=True).some(num_rows, seed)
     frame = rows.frame.select(*model.predicting_columns).to_pandas().reset_index(drop=True)
     return Averaging(model, frame, coefficient_draws(run, model, num_draws), rows.counts)
 
@@ -146,7 +169,6 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
     # inwards at the upper end, beyond which splines are not defined
     step = np.where(values + STEP * spread <= values.max(), STEP * spread, -STEP * spread)
     moved = (values + step) - values  # as far as float64 moved it
-    weights = np.ones(len(values)) if over.counts is None else over.counts
     total: Any = 0.0
     for start in range(0, len(values), TOGETHER):
         some = slice(start, start + TOGETHER)
@@ -154,8 +176,8 @@ def _derivative(over: Averaging, name: str) -> np.ndarray:
         here = over.z(rows.assign(**{name: values[some]}))
         there = over.z(rows.assign(**{name: (values + step)[some]}))
         slopes = over.change(here, (there - here) / moved[some, None])
-        total = total + np.tensordot(weights[some], slopes, 1)
-    return total / weights.sum()
+        total = total + np.tensordot(over.times[some], slopes, 1)
+    return total / over.times.sum()
 
 
 def _differences(over: Averaging, name: str, levels: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
@@ -176,9 +198,10 @@ def _averages(over: Averaging, name: str, levels: Sequence[Any]) -> Iterator[np.
     for start in range(0, len(levels), at_once):
         some = levels[start : start + at_once]
         every = pandas.concat([rows.assign(**{name: level}) for level in some], ignore_index=True)
-        mean = over.mean(over.z(every))
-        by_level = mean.reshape(len(some), len(rows), *mean.shape[1:])
-        yield from map(over.average, by_level)
+        coded = over.of(every)
+        for first in range(0, len(every), len(rows)):
+            yield over.average_mean(coded.take(slice(first, first + len(rows))))
+        give_back()  # pieces of many sizes, which would add up
 
 
 def _told(

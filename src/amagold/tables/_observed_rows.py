@@ -8,7 +8,7 @@ import numpy as np
 from amagold.core import checks
 from amagold.models._row_terms import RowTerms, checked_rows
 from amagold.tables._coefficient_draws import CoefficientDraws
-from amagold.tables._drawn_rows import drawn, some_rows
+from amagold.tables._drawn_rows import alike_rows, drawn, some_rows
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import outcome_of
 
@@ -16,7 +16,7 @@ from amagold.tables._table_outcome import outcome_of
 class ObservedRows(NamedTuple):
     """A frame without missing values, and what was observed in each of its rows."""
 
-    frame: Any
+    frame: Any  # narwhals', or a `FileRows`
     outcomes: np.ndarray  # with trials how many of them succeeded
     model: TableModel
     weights: np.ndarray | None = None  # how often each row counts, above zero; None is once
@@ -54,9 +54,10 @@ class ObservedRows(NamedTuple):
         if len(self) <= num_rows:
             return self
         counts = self.counts
-        alike = np.ones(len(self)) if counts is None else counts
-        numbers, likely = some_rows(alike, num_rows, generator)
-        return self.take(numbers, None if counts is None else self.times[numbers] / likely)
+        if counts is None:
+            return self.take(alike_rows(len(self), num_rows, generator), None)
+        numbers, likely = some_rows(counts, num_rows, generator)
+        return self.take(numbers, self.times[numbers] / likely)
 
     def units(self, num_rows: int, seed: int) -> "ObservedRows":
         """A row for each time that one counts, at most so many of them, drawn without replacement.
@@ -64,6 +65,8 @@ class ObservedRows(NamedTuple):
         One that counts 2.5 times is three rows of 2.5 / 3 each.
         """
         generator = _checked(num_rows, seed)
+        if self.weights is None:
+            return self.take(alike_rows(len(self), num_rows, generator), None)
         times = self.times
         pieces = np.ceil(times)
         if pieces.sum() <= num_rows:
@@ -87,9 +90,13 @@ class ObservedRows(NamedTuple):
         return ObservedRows(self.frame[numbers.tolist()], outcomes, self.model, weights)
 
 
-def observed_rows(model: TableModel, table: Any) -> ObservedRows:
-    """The rows that were fitted, or those of a table."""
-    frame = model.rows(table)
+def observed_rows(model: TableModel, table: Any, are_few: bool = False) -> ObservedRows:
+    """The rows that were fitted, or those of a table; of a large file only those that will be asked
+    for are read, where they are few.
+    """
+    kept = model.file_rows(table) if are_few else None
+    # what is known of all rows, and where they are
+    frame, rows_of = (kept[1], kept[0]) if kept is not None else (model.rows(table), None)
     outcomes, classes = outcome_of(model.outcome, frame, model.family)
     if classes != model.classes:
         raise ValueError(
@@ -98,7 +105,8 @@ def observed_rows(model: TableModel, table: Any) -> ObservedRows:
             f"{', '.join(map(repr, classes)) or 'numbers'}"
         )
     rows, _ = checked_rows(model.row_terms(frame), len(frame))
-    return ObservedRows(frame, outcomes, model, rows.weights, rows.trials)
+    whole = frame if rows_of is None else rows_of
+    return ObservedRows(whole, outcomes, model, rows.weights, rows.trials)
 
 
 def _checked(num_rows: int, seed: int) -> np.random.Generator:

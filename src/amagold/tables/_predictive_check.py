@@ -66,7 +66,7 @@ def predictive_check(
     """As `Run.predictive_check` says."""
     pandas = required("pandas", "tables")
     model = needs_model(run, "predictive_check")
-    rows = observed_rows(model, table).units(num_rows, seed)
+    rows = observed_rows(model, table, are_few=True).units(num_rows, seed)
     draws = coefficient_draws(run, model, num_draws)
     predicted, replicated = _replicated(rows, draws, seed)
     if predicted.ndim == 2:

@@ -12,7 +12,7 @@ from amagold.report._table_facts import MOST_LEVELS, NUM_BINS, ColumnFacts, Tabl
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
 
-FIRST_LOOK = 10_000  # rows that tell whether a column has many different numbers
+BLOCK = 2**14  # rows that are looked at together
 
 
 def describe_table(
@@ -54,22 +54,38 @@ def describe_column(name: str, column: Any, counts: np.ndarray | None = None) ->
     if not column.dtype.is_numeric():
         return _levels(name, column, counts)
     values = np.asarray(column.to_numpy(), np.float64)
-    is_known = np.isfinite(values)
-    values, each = values[is_known], None if counts is None else counts[is_known]
+    each, is_known = counts, np.isfinite(values)
+    if not is_known.all():
+        values, each = values[is_known], None if counts is None else counts[is_known]
     if not len(values):
         return ColumnFacts(name, (), (), (), 0)
     low, high = float(values.min()), float(values.max())
     figures = (float(np.average(values, weights=each)), _deviation(values, each), low, high)
-    if len(np.unique(values[:FIRST_LOOK])) <= MOST_LEVELS:
-        found, place = np.unique(values, return_inverse=True)
-        if len(found) <= MOST_LEVELS:
-            amounts = _amounts(np.bincount(place, each))
-            levels = tuple(
-                (f"{value:g}", amount) for value, amount in zip(found, amounts, strict=True)
-            )
-            return ColumnFacts(name, figures, (), levels, len(levels))
+    found = _few_values(values, each)
+    if found is not None:
+        levels = tuple(
+            (f"{value:g}", amount)
+            for value, amount in zip(found, _amounts(found.values()), strict=True)
+        )
+        return ColumnFacts(name, figures, (), levels, len(levels))
     bars = np.histogram(values, NUM_BINS, (low, high), weights=each)[0]
     return ColumnFacts(name, figures, tuple(_amounts(bars)), (), 0)
+
+
+def _few_values(values: np.ndarray, counts: np.ndarray | None) -> dict[float, float] | None:
+    """The different values in their order, and how often each counts; None where they are many."""
+    found: dict[float, float] = {}
+    for start in range(0, len(values), BLOCK):
+        some = slice(start, start + BLOCK)
+        each, place = np.unique(values[some], return_inverse=True)
+        if len(each) > MOST_LEVELS:
+            return None
+        amounts = np.bincount(place, None if counts is None else counts[some])
+        for value, amount in zip(each.tolist(), amounts.tolist(), strict=True):
+            found[value] = found.get(value, 0) + amount
+        if len(found) > MOST_LEVELS:
+            return None
+    return dict(sorted(found.items()))
 
 
 def num_distinct(target: Posterior) -> int | None:
@@ -109,7 +125,8 @@ def references_of(terms: FormulaTerms) -> dict[str, str]:
 
 def _deviation(values: np.ndarray, counts: np.ndarray | None) -> float:
     mean = np.average(values, weights=counts)
-    return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
+    away = values - mean
+    return float(np.sqrt(np.average(np.square(away, out=away), weights=counts)))
 
 
 def _amounts(counts: Any) -> list[float]:

@@ -10,6 +10,7 @@ from amagold.models._regression import Likelihood, Outcome
 from amagold.models._row_terms import RowTerms
 from amagold.models._weighted import Weighted
 from amagold.report._table_facts import TableFacts
+from amagold.tables._file_rows import FileRows, rows_of_file
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
@@ -93,6 +94,19 @@ class TableModel:
         frame = read_table(given, columns=self.columns)
         kept = without_missing(frame, self.columns, bool(self.arguments.get("drop_missing")))
         return self._of_rows.counting(kept)
+
+    def file_rows(self, table: Any = None) -> tuple[FileRows, Any] | None:
+        """The same rows where they are those of a large file, left there, and a frame of their
+        outcomes and of what they count.
+        """
+        given = self.source if table is None else table
+        if self._of_rows.of_arrays:
+            return None
+        beside = list(dict.fromkeys([self.outcome, *self._of_rows.named.values()]))
+        found = rows_of_file(given, self.columns, beside)
+        if found is None or len(self._of_rows.counting(found[1])) < len(found[1]):
+            return None  # some rows are left out
+        return found
 
     def known_target(self, table: Any = None) -> Posterior:
         """What is sampled, from the rows where it is not there."""

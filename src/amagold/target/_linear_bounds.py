@@ -115,6 +115,8 @@ class LinearBounds(NamedTuple):
     upper_curvature: float | None = None  # zero for an outcome that is concave in z
     # (z at the reference, example, A_i in units of the norm, radius, order) -> c_i
     within: FoundSize | None = None
+    # whether the outcome stays where one number is added to all of a vector z
+    ignores_shifts: bool = False
 
     def radius(self, num_parameters: int) -> float:
         """How far from the reference the bounds hold, in the norm of H."""

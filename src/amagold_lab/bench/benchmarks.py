@@ -9,6 +9,7 @@ from amagold_lab.bench import (
     dist1_against_c,
     double_well_against_c,
     factors,
+    levels,
     logistic_against_c,
     memory,
     network_overhead,
@@ -325,6 +326,25 @@ BENCHMARKS = (
         5.0,
         True,
         factors.measure_codes,
+        is_long=True,
+    ),
+    Benchmark(
+        "level-rows",
+        "rows that a test looks at, of the family with the most / all rows: 200,000 rows with two "
+        "numbers and a factor of 300 levels",
+        0.05,
+        False,
+        partial(levels.measure_rows, 200_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "levels-1e4",
+        "effective draws/s after warm-up of fit(), the slowest of 10,001 coefficients / of NUTS in "
+        "units of the diagonal curvature, from its gradients' time and as if every draw were "
+        "independent: 10^6 rows, a factor of 10,000 levels",
+        10.0,
+        True,
+        partial(levels.measure_ten_thousand, 1_000_000, 10_000),
         is_long=True,
     ),
 )
