@@ -7,15 +7,17 @@ import numpyro
 from numpyro import distributions as dist, handlers
 from numpyro_models import Case
 
-NUM_ROWS, WIDTH = 2_000, 3
+NUM_ROWS, WIDTH = 10_000, 3
 _random = np.random.default_rng(11)
 X = _random.normal(size=(NUM_ROWS, WIDTH)).astype(np.float32)
-ETA = X @ np.array([0.6, -0.4, 0.2])
+ETA = X @ np.array([0.3, -0.2, 0.1])
 COUNTS = (_random.poisson(np.exp(ETA)) * (_random.random(NUM_ROWS) < 0.7)).astype(np.float32)
 BINARY = (_random.random(NUM_ROWS) < 1.0 - np.exp(-np.exp(ETA))).astype(np.float32)
 TIMES = _random.exponential(np.exp(-ETA)).astype(np.float32)
 NUMBERS = (ETA + 0.7 * _random.normal(size=NUM_ROWS)).astype(np.float32)
 LIMIT = np.float32(1.0)
+IN_TWO = np.where(_random.random(NUM_ROWS) < 0.6, ETA, ETA + 4.0).astype(np.float32)
+IN_TWO += _random.normal(size=NUM_ROWS).astype(np.float32)
 
 
 def coefficients(name="b"):
@@ -67,10 +69,12 @@ def own_link(X, y):
 
 
 def truncated(X, y):
+    """Counts from one."""
     b = coefficients()
-    sigma = numpyro.sample("sigma", dist.HalfNormal(1.0))
     with numpyro.plate("data", X.shape[0]):
-        numpyro.sample("y", dist.TruncatedNormal(X @ b, sigma, low=-1.0), obs=y)
+        rate = jnp.exp(X @ b)
+        numpyro.sample("y", dist.Poisson(rate), obs=y)
+        numpyro.factor("from_one", -jnp.log(-jnp.expm1(-rate)))
 
 
 def mixture(X, y):
@@ -79,7 +83,7 @@ def mixture(X, y):
     share = numpyro.sample("share", dist.Beta(2.0, 2.0))
     with numpyro.plate("data", X.shape[0]):
         z = X @ b
-        each = jnp.stack([dist.Normal(z, 1.0).log_prob(y), dist.Normal(z + 3, 2.0).log_prob(y)])
+        each = jnp.stack([dist.Normal(z, 1.0).log_prob(y), dist.Normal(z + 4, 1.0).log_prob(y)])
         shares = jnp.log(jnp.stack([share, 1.0 - share]))
         numpyro.factor("y", jax.scipy.special.logsumexp(shares[:, None] + each, axis=0))
 
@@ -123,8 +127,8 @@ FOUND = {
         2,
     ),
     "own link": (Case(own_link, (X, BINARY)), 1),
-    "truncated": (Case(truncated, (X, np.maximum(NUMBERS, -0.99))), 2),
-    "mixture": (Case(mixture, (X, NUMBERS)), 2),
+    "truncated": (Case(truncated, (X, COUNTS + 1.0)), 1),
+    "mixture": (Case(mixture, (X, IN_TWO)), 2),
     "two kinds": (Case(two_kinds, (X, NUMBERS, BINARY)), 2),
     "in a function": (Case(in_a_function, (X, COUNTS)), 1),
     "softmax": (Case(softmax, (X, np.minimum(COUNTS, 2).astype(int))), 2),

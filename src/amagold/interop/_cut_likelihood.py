@@ -4,6 +4,7 @@ there, is a predictor and an outcome whose bounds the machine finds.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import jax
@@ -54,9 +55,9 @@ def _cut(program: RowProgram, form: Any, kinds: tuple[Any, ...], dtype: Any) -> 
     num_position = len(program.form)
     written = jax.make_jaxpr(likelihood)(position, example)
     kept: list[ProgramCut] = []
-    # calls that see a few numbers stay, unless fewer are found within them
-    for most_seen in (MOST_PREDICTORS, 1):
-        opened = with_calls_opened(written, num_position, most_seen)
+    # as it is written its functions are known best; others count where they see fewer numbers
+    for most_seen, merged in product((MOST_PREDICTORS, 1), (False, True)):
+        opened = with_calls_opened(written, num_position, most_seen, merged=merged)
 
         def look(*given: Any, opened: Any = opened) -> None:
             known = all_traced(opened.jaxpr, opened.consts, _traced(given, num_position))

@@ -65,26 +65,29 @@ def smallest_cut(
             cut = _crossed(program.jaxpr, ways, reached)
             kinds = [known[variable].kind == LOG_AFFINE for variable in cut]
             return ProgramCut(program, num_position, tuple(cut), tuple(kinds))
-        for step in path:
-            left[step] -= 1.0
-            left[step[::-1]] = left.get(step[::-1], 0.0) + 1.0
+        for one, other in path:
+            left[one, other] -= 1.0
+            left[other, one] = left.get((other, one), 0.0) + 1.0
     return None
 
 
-def with_calls_opened(program: Any, num_position: int, most: int) -> Any:
+def with_calls_opened(program: Any, num_position: int, most: int, *, merged: bool) -> Any:
     """The program, in which calls of functions that see more of the position than `most` numbers
     stand as the operations they are made of. Others stay, because some are known as a whole.
-    Operations that are there twice are done once.
+    Merged, operations that are there twice are done once.
     """
 
     def run(*inputs: Any) -> Any:
         given = [Traced(OTHER if k < num_position else ROW, x) for k, x in enumerate(inputs)]
-        return [each.value for each in _opened(program.jaxpr, program.consts, given, most)]
+        found = _opened(program.jaxpr, program.consts, given, most, merged)
+        return [each.value for each in found]
 
     return jax.make_jaxpr(run)(*program.in_avals)
 
 
-def _opened(jaxpr: Any, constants: Any, given: list[Traced], most: int) -> list[Traced]:
+def _opened(
+    jaxpr: Any, constants: Any, given: list[Traced], most: int, merged: bool
+) -> list[Traced]:
     """What a program returns: "other" is what depends on the position."""
     known = dict(zip(jaxpr.constvars, (Traced(CONSTANT, x) for x in constants), strict=True))
     known.update(zip(jaxpr.invars, given, strict=True))
@@ -102,8 +105,8 @@ def _opened(jaxpr: Any, constants: Any, given: list[Traced], most: int) -> list[
         same = (step.primitive.name, str(step.params), str(names))
         if step.primitive.name in CALLS and seen > most:
             inner = step.params["jaxpr"]
-            found = _opened(inner.jaxpr, inner.consts, inputs, most)
-        elif same in done:
+            found = _opened(inner.jaxpr, inner.consts, inputs, most, merged)
+        elif merged and same in done:
             found = done[same]
         else:
             found = Operation(jaxpr, step).of(inputs, OTHER if seen else ROW)
