@@ -74,8 +74,8 @@ class Moments(NamedTuple):
 
 
 def moments_of(posterior: Published) -> list[Moments]:
-    kept = json.loads(THEIRS.read_text()) | json.loads(OURS.read_text())
-    found = kept[posterior.moments or posterior.name]
+    file = OURS if posterior.name in MADE else THEIRS
+    found = json.loads(file.read_text())[posterior.moments or posterior.name]
     return [
         Moments(*each)
         for each in zip(
