@@ -132,9 +132,20 @@ def test_likelihoods_through_a_linear_predictor_have_bounds(name):
     compare(target, target.bounds, target.init)
 
 
-@pytest.mark.parametrize("name", [*NOT_LINEAR, "constrained", "nested"])
-def test_others_have_none(name):
-    assert target_of((NOT_LINEAR | EVERY)[name]).bounds is None
+@pytest.mark.parametrize("name", ["bent", "product", "scaled"])
+def test_others_are_cut_before_they_bend(name):
+    """Their predictor is not the link's: what is found begins where the program is affine."""
+    target = target_of(NOT_LINEAR[name])
+    assert target.bounds.within is not None
+    from amagold.acceptance._bounds_agreement import compare
+
+    compare(target, target.bounds, target.init)
+
+
+def test_what_sees_many_numbers_has_none():
+    target = target_of(EVERY["constrained"])
+    assert target.bounds is None
+    assert any("more than 3 numbers" in note for note in target.notes)
 
 
 def test_normal_priors_are_known_to_have_one_mode():

@@ -223,3 +223,21 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(optional_packages.importlib, "import_module", missing)
     with pytest.raises(ImportError, match=r"needs numpyro.*pip install 'amagold\[numpyro\]'"):
         amagold.from_numpyro(logistic, X, BINARY)
+
+
+def test_improper_priors_are_taken():
+    """They have no draws to see the model by."""
+
+    def model(X, y):
+        b = numpyro.sample("b", dist.ImproperUniform(dist.constraints.real_vector, (), (3,)))
+        scale = numpyro.sample("scale", dist.ImproperUniform(dist.constraints.positive, (), ()))
+        with numpyro.plate("data", X.shape[0]):
+            numpyro.sample("y", dist.Normal(X @ b, scale), obs=y)
+
+    target = amagold.from_numpyro(model, X, NUMBERS)
+    assert {name: zero.shape for name, zero in target.init.items()} == {"b": (3,), "scale": ()}
+    assert target.bounds is not None
+    # flat in the scale: the volume of its logarithm alone
+    assert float(target.log_prior({"b": jnp.ones(3), "scale": jnp.float32(0.7)})) == pytest.approx(
+        0.7
+    )

@@ -69,21 +69,28 @@ def evaluate(function: Callable[..., Any], position: Any, row: Any) -> Any:
     return jax.tree.unflatten(jax.tree.structure(form), found)
 
 
-def _run(jaxpr: Any, constants: Any, given: list[Traced]) -> list[Traced]:
+def all_traced(jaxpr: Any, constants: Any, given: list[Traced]) -> dict[Any, Traced]:
+    """Every variable of a program."""
     known: dict[Any, Traced] = dict(
         zip(jaxpr.constvars, (Traced(CONSTANT, value) for value in constants), strict=True)
     )
     known.update(zip(jaxpr.invars, given, strict=True))
-
-    def read(variable: Any) -> Traced:
-        if isinstance(variable, Literal):
-            return Traced(CONSTANT, variable.val)
-        return known[variable]
-
     for equation in jaxpr.eqns:
-        found = _apply(Operation(jaxpr, equation), [read(variable) for variable in equation.invars])
+        inputs = [_read(known, variable) for variable in equation.invars]
+        found = _apply(Operation(jaxpr, equation), inputs)
         known.update(zip(equation.outvars, found, strict=True))
-    return [read(variable) for variable in jaxpr.outvars]
+    return known
+
+
+def _run(jaxpr: Any, constants: Any, given: list[Traced]) -> list[Traced]:
+    known = all_traced(jaxpr, constants, given)
+    return [_read(known, variable) for variable in jaxpr.outvars]
+
+
+def _read(known: dict[Any, Traced], variable: Any) -> Traced:
+    if isinstance(variable, Literal):
+        return Traced(CONSTANT, variable.val)
+    return known[variable]
 
 
 def _apply(operation: Operation, given: list[Traced]) -> list[Traced]:

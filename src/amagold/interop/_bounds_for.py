@@ -1,5 +1,6 @@
 """Bounds for likelihoods that are recognised: exact tests on a few rows without asking."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
 from amagold.data import InMemory
 from amagold.interop._affine_trace import FIXED, LOG_AFFINE, Traced, evaluate
+from amagold.interop._cut_likelihood import CutLikelihood, found_for
 from amagold.interop._observed_site import MOST_HELD, ObservedSite
 from amagold.interop._one_row import InsideLikelihood, NumpyroModel
 from amagold.interop._site_outcomes import SiteOutcome, SitePredictor, family_of, linear_bounds
@@ -40,28 +42,52 @@ class ComposedLikelihood:
 
 def bounds_for(
     likelihood: InsideLikelihood, position: dict[str, Any], rows: InMemory
-) -> tuple[InsideLikelihood | ComposedLikelihood, LinearBounds | None]:
+) -> tuple[InsideLikelihood | ComposedLikelihood | CutLikelihood, LinearBounds | None]:
     """The likelihood and its bounds: composed of a linear predictor and a known outcome where that
-    is proved, else as it is, without bounds.
+    is proved; else of a few affine numbers and the rest of its program, if bounds of that are
+    found; else as it is, without bounds, and with a note that says why.
     """
     if trees.size(likelihood.held) > MOST_HELD:
-        return likelihood, None
+        note = (
+            "No bounds of the likelihood were looked for, because arrays beside the rows hold "
+            f"more than {MOST_HELD} numbers: exact tests look at all data."
+        )
+        return dataclasses.replace(likelihood, note=note), None
+    known = _known(likelihood, position, rows)
+    if known is not None:
+        return known
+    found = found_for(likelihood, position, rows.rows(np.int32(0)))
+    if isinstance(found, str):
+        return dataclasses.replace(likelihood, note=found), None
+    if not _agree(likelihood, found[0], position, rows):
+        note = (
+            "No bounds of the likelihood are known, because what was read off its program differs "
+            "from it by more than rounding: exact tests look at all data."
+        )
+        return dataclasses.replace(likelihood, note=note), None
+    return found
+
+
+def _known(
+    likelihood: InsideLikelihood, position: dict[str, Any], rows: InMemory
+) -> tuple[ComposedLikelihood, LinearBounds] | None:
+    """Of a distribution that is known."""
     site = ObservedSite.of(likelihood, position)
-    example = rows.rows(np.int32(0))
-    kind, found = _look(site, position, example)
+    kind, found = _look(site, position, rows.rows(np.int32(0)))
     family = family_of(kind, found)
     if family is None:
-        return likelihood, None
+        return None
     unit = 1.0
     if found.get("scale", Traced("", None)).kind == LOG_AFFINE:
         unit = _noise_scale(site, position, rows)
     bounds = linear_bounds(site, family, unit)
     if bounds is None:
-        return likelihood, None
+        return None
     composed = ComposedLikelihood(SitePredictor(site, unit), SiteOutcome(site, unit))
-    if not _agree(likelihood, composed, position, rows):
-        return likelihood, None
-    return composed, bounds
+    counts_once = np.asarray(_weights(site, rows.arrays)).min() >= 0.0
+    return (
+        (composed, bounds) if counts_once and _agree(likelihood, composed, position, rows) else None
+    )
 
 
 def _look(site: ObservedSite, position: Any, example: Any) -> tuple[type | None, dict[str, Traced]]:
@@ -100,31 +126,34 @@ def _design(site: ObservedSite, position: Any, rows: Any) -> tuple[jax.Array, ja
     return jax.vmap(one)(rows)
 
 
-def _agree(
-    likelihood: InsideLikelihood, composed: ComposedLikelihood, position: Any, rows: InMemory
-) -> bool:
-    """Whether every row is as likely by both, and counts at least zero times."""
+def _agree(likelihood: InsideLikelihood, composed: Any, position: Any, rows: InMemory) -> bool:
+    """Whether every row is as likely by both."""
     random = np.random.default_rng(0)
     for scale in SCALES:
         at = jax.tree.map(
             lambda leaf, scale=scale: np.float32(scale * random.uniform(-1.0, 1.0, leaf.shape)),
             position,
         )
-        ours, theirs, weights = map(np.asarray, _compared(likelihood, composed, at, rows.arrays))
+        ours, theirs = map(np.asarray, _compared(likelihood, composed, at, rows.arrays))
         is_finite = np.isfinite(theirs)
         near = np.abs(ours - theirs) <= TOLERANCE * (1.0 + np.abs(theirs))
-        if not is_finite.any() or not np.all(near | ~is_finite) or weights.min() < 0.0:
+        if not is_finite.any() or not np.all(near | ~is_finite):
             return False
     return True
 
 
 @jit(ONCE)
-def _compared(likelihood: Any, composed: ComposedLikelihood, position: Any, rows: Any) -> Any:
-    def one(example: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
-        weight = composed.outcome.site.of_row(example)["weight"]
-        return composed(position, example), likelihood(position, example), weight
+def _compared(likelihood: Any, composed: Any, position: Any, rows: Any) -> Any:
+    def one(example: Any) -> tuple[jax.Array, jax.Array]:
+        return composed(position, example), likelihood(position, example)
 
     return jax.vmap(one)(rows)
+
+
+@jit(ONCE, "site")
+def _weights(site: ObservedSite, rows: Any) -> jax.Array:
+    """How often each row counts."""
+    return jax.vmap(lambda example: site.of_row(example)["weight"])(rows)
 
 
 def is_log_concave(model: NumpyroModel, position: Any, rows: Any, held: Any) -> bool:

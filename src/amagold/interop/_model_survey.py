@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro import handlers
 from numpyro.distributions import biject_to
+from numpyro.infer import init_to_uniform
 from numpyro.primitives import Messenger
 
 from amagold.core import trees
@@ -46,6 +47,13 @@ class PlateWatch(Messenger):
         self.has_control_flow |= msg["type"] == "control_flow"
 
 
+def with_values(seeded: Any) -> Any:
+    """The model with values for its latent sites as NumPyro's kernels start them: an improper prior
+    has no draws.
+    """
+    return handlers.substitute(seeded, substitute_fn=init_to_uniform())
+
+
 def contents_of(
     model: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], plate: str | None
 ) -> ModelContents:
@@ -57,7 +65,9 @@ def contents_of(
     def run(held: Any) -> None:
         called, named = form.call({}, held)
         with watch:
-            sites = handlers.trace(handlers.seed(model, rng_seed=0)).get_trace(*called, **named)
+            sites = handlers.trace(with_values(handlers.seed(model, rng_seed=0))).get_trace(
+                *called, **named
+            )
         kept.update(_described(sites, plate))
 
     try:

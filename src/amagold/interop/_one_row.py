@@ -100,12 +100,13 @@ def as_one_row(example: trees.PyTree) -> trees.PyTree:
     return jax.tree.map(lambda leaf: leaf[None], example)
 
 
-@trees.record(static=("model",))
+@trees.record(static=("model", "note"))
 class InsideLikelihood:
     """log p(row | theta): the sum over the observed sites inside the plate."""
 
     model: NumpyroModel
     held: Any
+    note: str | None = None  # why it has no bounds
 
     def __call__(self, position: trees.PyTree, example: trees.PyTree) -> jax.Array:
         rows = as_one_row(example)
@@ -119,6 +120,9 @@ class InsideLikelihood:
             ),
             start=jnp.zeros(()),
         )
+
+    def sentences(self) -> tuple[str, ...]:
+        return () if self.note is None else (self.note,)
 
 
 @trees.record(static=("model", "is_log_concave", "unreported"))

@@ -11,7 +11,7 @@ from numpyro import handlers
 
 from amagold.core.compiling import ONCE, jit
 from amagold.data import InMemory
-from amagold.interop._model_survey import ModelContents, zeros_of
+from amagold.interop._model_survey import ModelContents, with_values, zeros_of
 from amagold.interop._one_row import InsideLikelihood, NumpyroModel, is_inside, log_probabilities
 
 SCALES = 0.1, 1.0  # of the free numbers at which both are compared
@@ -66,7 +66,7 @@ def _check_shapes(model: NumpyroModel, contents: ModelContents, rows: InMemory, 
 
     def run(rows: Any) -> None:
         arguments, keywords = model.form.call(rows, held)
-        sites = handlers.trace(model.of_rows()).get_trace(*arguments, **keywords)
+        sites = handlers.trace(with_values(model.of_rows())).get_trace(*arguments, **keywords)
         shapes.update({name: np.shape(sites[name]["value"]) for name in contents.latents})
 
     jax.eval_shape(run, rows.rows(np.zeros(1, np.int32)))

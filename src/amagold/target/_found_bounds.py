@@ -26,7 +26,8 @@ from jax import Array
 
 from amagold.core import trees
 from amagold.target._intervals import Span, add, multiply, point
-from amagold.target._jet_program import NotCoveredError, on_jets
+from amagold.target._jet_program import on_jets
+from amagold.target._jet_rules import NotCoveredError
 from amagold.target._jets import Jet, Space
 
 # boxes along each axis, by the number of predictors: narrower boxes, tighter bounds

@@ -8,10 +8,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from amagold.target._intervals import Span, range_of
-from amagold.target._jet_rules import Rule, Truth, Value, as_jet, as_truth
-from amagold.target._jets import Jet, Space, known_where, minus, select, unknown
+from amagold.target._jet_rules import NotCoveredError, Rule, Truth, Value, as_jet, as_truth
+from amagold.target._jets import Jet, Space, choose, known_where, minus, select, unknown
 
 
 def absolute(space: Space, params: Any, x: Jet) -> Jet:
@@ -28,11 +29,31 @@ def larger(space: Space, params: Any, left: Value, right: Value) -> Jet:
     is_right = right.value.lo >= left.value.hi
     either = select(is_left, left, right)
     either.parts[()] = Span(*map(jnp.maximum, left.value, right.value))
-    return known_where(is_left | is_right, either)
+    found = known_where(is_left | is_right, either)
+    _keep_logarithms(found, (left, is_left), (right, is_right))
+    return found
+
+
+def _keep_logarithms(found: Jet, *cases: tuple[Jet, Array]) -> None:
+    """What is known of one of two, where it is that one; elsewhere nothing."""
+    for name in ("logarithm", "log_rest"):
+        for case, is_it in cases:
+            known = getattr(case, name)
+            if known is not None:
+                whole = Jet(known.space, dict(known.parts))
+                whole.parts[()] = choose(is_it, {(): known.value}, None)[()]
+                setattr(found, name, known_where(is_it, whole))
 
 
 def smaller(space: Space, params: Any, left: Value, right: Value) -> Jet:
-    return minus(larger(space, params, minus(as_jet(space, left)), minus(as_jet(space, right))))
+    left, right = as_jet(space, left), as_jet(space, right)
+    is_left = left.value.hi <= right.value.lo
+    is_right = right.value.hi <= left.value.lo
+    either = select(is_left, left, right)
+    either.parts[()] = Span(*map(jnp.minimum, left.value, right.value))
+    found = known_where(is_left | is_right, either)
+    _keep_logarithms(found, (left, is_left), (right, is_right))
+    return found
 
 
 def clamp(space: Space, params: Any, low: Value, x: Value, high: Value) -> Jet:
@@ -60,7 +81,7 @@ def stop_gradient(space: Space, params: Any, x: Jet) -> Jet:
 
 def convert(space: Space, params: Any, x: Value) -> Value:
     if not jnp.issubdtype(params["new_dtype"], jnp.floating):
-        raise NotImplementedError("a conversion to whole numbers")
+        raise NotCoveredError("a conversion to whole numbers")
     if isinstance(x, Truth):
         ends = Span((~x.can_fail).astype(jnp.float32), x.can_be.astype(jnp.float32))
         return known_where(ends.lo == ends.hi, Jet(space, {(): ends}))
@@ -95,6 +116,14 @@ def both(space: Space, params: Any, left: Value, right: Value) -> Truth:
 def either(space: Space, params: Any, left: Value, right: Value) -> Truth:
     one, other = as_truth(left), as_truth(right)
     return Truth(one.can_be | other.can_be, one.can_fail & other.can_fail)
+
+
+def one_alone(space: Space, params: Any, left: Value, right: Value) -> Truth:
+    one, other = as_truth(left), as_truth(right)
+    return Truth(
+        (one.can_be & other.can_fail) | (one.can_fail & other.can_be),
+        (one.can_be & other.can_be) | (one.can_fail & other.can_fail),
+    )
 
 
 def is_finite(space: Space, params: Any, x: Jet) -> Truth:

@@ -15,18 +15,11 @@ from jax.extend import core
 from jax.scipy import special
 
 from amagold.target import _jet_choices as choices, _jet_rules as rules, _smooth_functions as curves
-from amagold.target._jet_rules import Rule, Truth, Value
+from amagold.target._jet_rules import NotCoveredError, Rule, Truth, Value
 from amagold.target._jets import Jet, Space
-
-
-class NotCoveredError(ValueError):
-    """An operation for which there is no rule."""
-
 
 CURVES = {
     "expm1": curves.exponential_less_one,
-    "log1p": curves.logarithm_of_one_plus,
-    "logistic": curves.logistic,
     "tanh": curves.tanh,
     "erf": curves.error_function,
     "erfc": curves.other_error_function,
@@ -44,7 +37,9 @@ RULES: dict[str, Rule] = {
     "div": rules.quotient,
     "exp": rules.exponential,
     "log": rules.logarithm,
-    "neg": lambda space, params, x: rules.minus(x),
+    "log1p": rules.log_one_plus,
+    "logistic": rules.of_probability(curves.logistic, curves.softplus, is_odd=True),
+    "neg": rules.negative,
     "square": rules.square,
     "integer_pow": rules.integer_power,
     "pow": rules.general_power,
@@ -66,6 +61,7 @@ RULES: dict[str, Rule] = {
     "not": choices.negation,
     "and": choices.both,
     "or": choices.either,
+    "xor": choices.one_alone,
     "is_finite": choices.is_finite,
     "select_n": choices.select_one,
     "dot_general": rules.matrix_product,
@@ -91,7 +87,7 @@ REARRANGED = {
     "stack": None,
     "pad": 2,
 }
-OF_TRUTHS = ("select_n", "and", "or", "not", "convert_element_type")
+OF_TRUTHS = ("select_n", "and", "or", "xor", "not", "convert_element_type")
 SUMS = ("reduce_sum", "cumsum")
 
 
@@ -101,11 +97,14 @@ class Known(NamedTuple):
     function: Callable[..., Any]
     num_inputs: int
     rule: Rule
+    is_along_axis: bool = False
 
 
-def _log_sum_exp(x: Any) -> Any:
-    """Over the first axis."""
-    return special.logsumexp(x, axis=0)
+def _log_sum_exp(axis: int, *, keeps: bool = False) -> Known:
+    def function(x: Any) -> Any:
+        return special.logsumexp(x, axis=axis, keepdims=keeps)
+
+    return Known(function, 1, rules.log_sum_exp(axis, keeps=keeps), is_along_axis=True)
 
 
 # the longer programs first, because some contain others
@@ -113,8 +112,11 @@ KNOWN = (
     Known(special.log_ndtr, 1, rules.of_curve(curves.log_normal_cdf)),
     Known(jnp.logaddexp, 2, rules.log_add_exp),
     Known(special.betaln, 2, rules.log_beta),
-    Known(special.ndtr, 1, rules.of_curve(curves.normal_cdf)),
-    Known(_log_sum_exp, 1, rules.log_sum_exp),
+    Known(special.ndtr, 1, rules.of_probability(curves.normal_cdf, curves.log_normal_cdf)),
+    Known(jax.nn.log_softmax, 1, rules.log_softmax, is_along_axis=True),
+    _log_sum_exp(-1, keeps=True),
+    _log_sum_exp(-1),
+    _log_sum_exp(0),
 )
 
 
@@ -189,13 +191,10 @@ def _stepped(space: Space, step: Any, inputs: list[Value]) -> list[Value]:
     if is_same and name == "mul":
         return [rules.square(space, {}, inputs[0])]
     rule = _rule(step.primitive)
-    try:
-        is_asked = any(isinstance(value, Truth) for value in inputs)
-        if rule is None or (is_asked and name not in (*OF_TRUTHS, *REARRANGED)):
-            raise NotImplementedError(f"`{name}`")
-        found = rule(space, params, *inputs)
-    except NotImplementedError as missing:
-        raise NotCoveredError(str(missing)) from None
+    is_asked = any(isinstance(value, Truth) for value in inputs)
+    if rule is None or (is_asked and name not in (*OF_TRUTHS, *REARRANGED)):
+        raise NotCoveredError(f"`{name}`")
+    found = rule(space, params, *inputs)
     return found if isinstance(found, list) else [found]
 
 
@@ -218,10 +217,13 @@ def _recognised(whole: Any, place: int) -> tuple[Rule, list[Any], int] | None:
         return None
     for known in KNOWN:
         # a sum has fewer axes than what it is of; a number may stand for an array in all others
-        like = step.invars[0] if known.function is _log_sum_exp else step.outvars[0]
-        if known.function is _log_sum_exp and not like.aval.shape:
+        like = step.invars[0] if known.is_along_axis else step.outvars[0]
+        if known.is_along_axis and not like.aval.shape:
             continue
-        program = _program_of(known, like.aval.shape, like.aval.dtype)
+        shapes = (like.aval.shape,) * known.num_inputs
+        if known.num_inputs == len(step.invars) == 2:
+            shapes = tuple(variable.aval.shape for variable in step.invars)
+        program = _program_of(known, shapes, like.aval.dtype)
         given = _match(program, steps[place : place + len(program.eqns)])
         if given is not None and _is_closed(whole, place, place + len(program.eqns)):
             return known.rule, given, len(program.eqns)
@@ -236,10 +238,10 @@ def _is_closed(whole: Any, start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _program_of(known: Known, shape: tuple[int, ...], dtype: Any) -> Any:
+def _program_of(known: Known, shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Any:
     dtype = dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.float32
-    form = jax.ShapeDtypeStruct(shape, dtype)
-    return jax.make_jaxpr(known.function)(*[form] * known.num_inputs).jaxpr
+    forms = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    return jax.make_jaxpr(known.function)(*forms).jaxpr
 
 
 def _match(program: Any, steps: Sequence[Any]) -> list[Any] | None:

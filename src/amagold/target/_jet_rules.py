@@ -23,8 +23,13 @@ from amagold.target._jets import (
     constant,
     minus,
     plus,
+    tighter,
     times,
 )
+
+
+class NotCoveredError(ValueError):
+    """What a program does that no rule speaks of, in words that follow "uses"."""
 
 
 class Truth(NamedTuple):
@@ -50,12 +55,39 @@ def of_curve(curve: curves.Curve) -> Rule:
     return lambda space, params, x: compose(curve(x.value), x)
 
 
+def of_probability(curve: curves.Curve, log: curves.Curve, *, is_odd: bool = False) -> Rule:
+    """p(x) with p(-x) = 1 - p(x), whose logarithm is a curve of x, or the negative one of -x."""
+
+    def rule(space: Space, params: Any, x: Jet) -> Jet:
+        found, other = compose(curve(x.value), x), minus(x)
+        logs = [compose(log(u.value), u) for u in (x, other)]
+        found.logarithm, found.log_rest = map(minus, logs[::-1]) if is_odd else logs
+        return found
+
+    return rule
+
+
 def add(space: Space, params: Any, left: Value, right: Value) -> Jet:
-    return plus(as_jet(space, left), as_jet(space, right))
+    found = plus(as_jet(space, left), as_jet(space, right))
+    logs = [_logarithm_of(space, value) for value in (left, right)]
+    if logs[0] is not None and logs[1] is not None:
+        # log(exp(a) + exp(b))
+        found.logarithm = log_add_exp(space, {}, logs[0], logs[1])
+    return found
 
 
 def subtract(space: Space, params: Any, left: Value, right: Value) -> Jet:
-    return plus(as_jet(space, left), minus(as_jet(space, right)))
+    found = plus(as_jet(space, left), minus(as_jet(space, right)))
+    is_known = isinstance(right, Jet) and not isinstance(left, (Jet, Tracer))
+    if is_known and right.log_rest is not None and np.all(np.asarray(left) == 1.0):
+        found.logarithm, found.log_rest = right.log_rest, right.logarithm
+    return found
+
+
+def negative(space: Space, params: Any, x: Jet) -> Jet:
+    found = minus(x)
+    found.negative_of = x
+    return found
 
 
 def exponential(space: Space, params: Any, x: Jet) -> Jet:
@@ -65,7 +97,14 @@ def exponential(space: Space, params: Any, x: Jet) -> Jet:
 
 
 def logarithm(space: Space, params: Any, x: Jet) -> Jet:
-    return compose(curves.logarithm(x.value), x) if x.logarithm is None else x.logarithm
+    found = compose(curves.logarithm(x.value), x)
+    return found if x.logarithm is None else tighter(x.logarithm, found)
+
+
+def log_one_plus(space: Space, params: Any, x: Jet) -> Jet:
+    found = compose(curves.logarithm_of_one_plus(x.value), x)
+    known = None if x.negative_of is None else x.negative_of.log_rest
+    return found if known is None else tighter(known, found)
 
 
 def product(space: Space, params: Any, left: Value, right: Value) -> Jet:
@@ -116,10 +155,26 @@ def log_add_exp(space: Space, params: Any, left: Value, right: Value) -> Jet:
     return add(space, {}, right, compose(curves.softplus(above.value), above))
 
 
-def log_sum_exp(space: Space, params: Any, x: Jet) -> Jet:
-    """Over the first axis, one after the other."""
-    each = [x.each(lambda part, k=k: Span(part.lo[k], part.hi[k])) for k in range(x.shape[0])]
-    return reduce(lambda total, one: log_add_exp(space, params, total, one), each)
+def log_sum_exp(axis: int, *, keeps: bool = False) -> Rule:
+    """Over the first axis or the last one, one after the other."""
+
+    def rule(space: Space, params: Any, x: Jet) -> Jet:
+        count = x.shape[axis]
+        each = [
+            x.each(lambda part, k=k: Span(*(jnp.take(end, k, axis=axis) for end in part)))
+            for k in range(count)
+        ]
+        found = reduce(lambda total, one: log_add_exp(space, params, total, one), each)
+        if not keeps:
+            return found
+        return found.each(lambda part: Span(*(jnp.expand_dims(end, axis) for end in part)))
+
+    return rule
+
+
+def log_softmax(space: Space, params: Any, x: Jet) -> Jet:
+    """Along the last axis."""
+    return plus(x, minus(log_sum_exp(-1, keeps=True)(space, params, x)))
 
 
 def log_beta(space: Space, params: Any, left: Value, right: Value) -> Jet:
@@ -138,7 +193,7 @@ def rearranged(primitive: Any, num_data: int | None, *, adds: bool = False) -> R
     def rule(space: Space, params: Any, *inputs: Value) -> Value:
         count = len(inputs) if num_data is None else num_data
         if any(isinstance(value, (Jet, Truth)) for value in inputs[count:]):
-            raise NotImplementedError(f"`{primitive.name}` at places that depend on the predictors")
+            raise NotCoveredError(f"`{primitive.name}` at places that depend on the predictors")
         if any(isinstance(value, Truth) for value in inputs[:count]):
             truths = [as_truth(value) for value in inputs[:count]]
             ends = (
@@ -168,7 +223,14 @@ def rearranged(primitive: Any, num_data: int | None, *, adds: bool = False) -> R
         indices = dict.fromkeys(index for jet in jets for index in jet.parts)
         found: dict[Any, Any] = {index: apply(index) for index in indices}
         if not primitive.multiple_results:
-            return Jet(space, found)
+            moved = Jet(space, found)
+            if len(jets) == 1 and not adds:
+                # logarithms move with their numbers
+                for name in ("logarithm", "log_rest", "negative_of"):
+                    known = getattr(jets[0], name)
+                    if known is not None:
+                        setattr(moved, name, rule(space, params, known, *inputs[1:]))
+            return moved
         return [
             Jet(space, {index: parts[place] for index, parts in found.items()})
             for place in range(len(found[()]))
@@ -181,7 +243,7 @@ def matrix_product(space: Space, params: Any, left: Value, right: Value) -> Jet:
     """With numbers: those above zero and those below apart."""
     primitive = jax.lax.dot_general_p
     if isinstance(left, Jet) and isinstance(right, Jet):
-        raise NotImplementedError("a matrix product of two arrays that depend on the predictors")
+        raise NotCoveredError("a matrix product of two arrays that depend on the predictors")
     jet, numbers = (left, right) if isinstance(left, Jet) else (right, left)
     numbers = jnp.asarray(numbers)
 

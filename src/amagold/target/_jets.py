@@ -52,7 +52,8 @@ class Space(NamedTuple):
 
 class Jet:
     """A value with its derivatives, and its logarithm where that is known from before: log(exp(u))
-    is u, of which intervals would know less.
+    is u, of which intervals would know less. So is log(1 - p) of a probability p, and of -p what it
+    is the negative of.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class Jet:
         self.space = space
         self.parts = parts
         self.logarithm = logarithm
+        self.log_rest: Jet | None = None
+        self.negative_of: Jet | None = None
 
     @property
     def value(self) -> Span:
@@ -115,6 +118,15 @@ def select(flag: Array, yes: Jet, no: Jet) -> Jet:
 
 def zero_like(jet: Jet) -> Span:
     return point(jnp.zeros(jet.shape, jet.value.lo.dtype))
+
+
+def tighter(one: Jet, other: Jet) -> Jet:
+    """Of two jets of the same function: what both allow, or the one that is known."""
+    parts = {}
+    for index in dict.fromkeys([*one.parts, *other.parts]):
+        spans = [jet.parts.get(index, zero_like(jet)) for jet in (one, other)]
+        parts[index] = Span(jnp.fmax(spans[0].lo, spans[1].lo), jnp.fmin(spans[0].hi, spans[1].hi))
+    return Jet(one.space, parts, one.logarithm)
 
 
 def plus(left: Jet, right: Jet) -> Jet:

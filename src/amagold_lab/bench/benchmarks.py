@@ -9,6 +9,7 @@ from amagold_lab.bench import (
     dist1_against_c,
     double_well_against_c,
     factors,
+    front_ends,
     levels,
     logistic_against_c,
     memory,
@@ -345,6 +346,25 @@ BENCHMARKS = (
         10.0,
         True,
         partial(levels.measure_ten_thousand, 1_000_000, 10_000),
+        is_long=True,
+    ),
+    Benchmark(
+        "numpyro-logistic-1e6",
+        "effective draws/s after warm-up of sample(), 64 chains: a NumPyro model by from_numpyro / "
+        "models.logistic: 10^6 x 20",
+        0.7,
+        True,
+        partial(front_ends.measure_numpyro, 1_000_000, 20),
+        is_long=True,
+    ),
+    Benchmark(
+        "own-two-predictors-1e6",
+        "effective draws/s after warm-up of sample(), 64 chains / of NumPyro's NUTS, whitened at "
+        "the mode (draws for each gradient counted at 20,000 rows, gradients timed at 10^6): "
+        "zero-inflated counts, 10^6 x (10 + 5)",
+        1_000,
+        True,
+        partial(front_ends.measure_own, 1_000_000, 20_000),
         is_long=True,
     ),
 )
