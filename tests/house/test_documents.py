@@ -81,9 +81,10 @@ def test_import_brings_no_heavy_package():
         "'amagold.planning._plan'}"
     )
     code = (
-        "import sys, amagold; amagold.amagold, amagold.sample, amagold.from_numpyro, "
-        "amagold.from_module, amagold.predict, amagold.last_layer; "
-        f"assert not {heavy} & set(sys.modules)"
+        # JAX itself loads more where Flax is installed, whose paths (etils) it then uses
+        "import sys, jax; there = set(sys.modules); import amagold; amagold.amagold, "
+        "amagold.sample, amagold.from_numpyro, amagold.from_module, amagold.predict, amagold.last_layer; "
+        f"assert not {heavy} & (set(sys.modules) - there)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 
 from amagold.interop._module_form import (
@@ -27,6 +26,8 @@ def arrays_of(module: Any) -> tuple[EquinoxRest, list[Leaf]]:
     """What is left of the module without its arrays, and these. Floating-point arrays are
     parameters.
     """
+    import equinox as eqx  # late, because it loads jaxtyping, which changes how files are loaded
+
     found, form = jax.tree_util.tree_flatten_with_path(eqx.nn.inference_mode(module))
     leaves = [
         Leaf(path_of(keys), without_keys(value), eqx.is_inexact_array_like(value))
