@@ -83,7 +83,8 @@ def test_import_brings_no_heavy_package():
     code = (
         # JAX itself loads more where Flax is installed, whose paths (etils) it then uses
         "import sys, jax; there = set(sys.modules); import amagold; amagold.amagold, "
-        "amagold.sample, amagold.from_numpyro, amagold.from_module, amagold.predict, amagold.last_layer; "
+        "amagold.sample, amagold.from_numpyro, amagold.from_module, amagold.predict, "
+        "amagold.last_layer; "
         f"assert not {heavy} & (set(sys.modules) - there)"
     )
     found = subprocess.run(
