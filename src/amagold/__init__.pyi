@@ -28,11 +28,19 @@ from .diagnose import (
     gradient_variance as gradient_variance,
     kernel_stein_discrepancy as kernel_stein_discrepancy,
     maximum_r_hat as maximum_r_hat,
+    metrics as metrics,
     minimum_ess as minimum_ess,
     symmetric_kl as symmetric_kl,
 )
 from .energy import energy_difference as energy_difference
-from .interop import from_numpyro as from_numpyro
+from .interop import (
+    Prediction as Prediction,
+    from_module as from_module,
+    from_numpyro as from_numpyro,
+    from_optimizer as from_optimizer,
+    last_layer as last_layer,
+    predict as predict,
+)
 from .processes import PeerError as PeerError
 from .runner import run_chains as run_chains
 from .samplers import (

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 import amagold
 from amagold.datasets._download import DataMissingError
@@ -19,9 +18,6 @@ from amagold_lab.paper.predictions import (
     ENTROPIES,
     SURE,
     averaged,
-    calibration_error,
-    entropies,
-    log_score,
     percent_wrong,
 )
 
@@ -142,14 +138,6 @@ def test_without_digits(monkeypatch, tmp_path):
         )
 
 
-def test_scores():
+def test_percent_wrong():
     predicted = np.array([[0.7, 0.3], [0.4, 0.6], [0.9, 0.1], [np.nan, np.nan]])
     assert percent_wrong(predicted, np.array([0, 0, 0, 0])) == 50.0
-    assert_allclose(log_score(predicted[:3], np.array([0, 0, 1])), np.log([0.7, 0.4, 0.1]).mean())
-    assert_allclose(entropies(np.array([[1.0, 0.0], [0.5, 0.5]])), [0.0, np.log(2.0)])
-
-
-def test_calibration_error():
-    sure = np.tile([0.8, 0.2], (10, 1))
-    assert_allclose(calibration_error(sure, np.array([0] * 8 + [1] * 2)), 0.0, atol=1e-12)
-    assert_allclose(calibration_error(sure, np.array([0] * 5 + [1] * 5)), 0.3)

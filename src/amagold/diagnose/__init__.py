@@ -1,5 +1,6 @@
 """What tells whether draws are right and what they cost."""
 
+from amagold.diagnose import metrics
 from amagold.diagnose._convergence import maximum_r_hat, minimum_ess
 from amagold.diagnose._convergence_bound import ConvergenceBound, convergence_bound
 from amagold.diagnose._effective_cost import Cost, effective_cost
@@ -19,6 +20,7 @@ __all__ = [
     "gradient_variance",
     "kernel_stein_discrepancy",
     "maximum_r_hat",
+    "metrics",
     "minimum_ess",
     "symmetric_kl",
 ]

@@ -74,6 +74,9 @@ def prepare(
 ) -> Prepared:
     """Plan where a target was given, and find starts where none were."""
     target, keys = target_of(target_or_sampler), make_keys(settings.seed)
+    is_trained = getattr(getattr(target, "log_likelihood", None), "is_trained", False)
+    if is_trained and init is None and init_per_chain is None:
+        init = target.init  # a trained network: nobody should look for its modes again
     anchor, positions = _given_starts(target, settings.num_chains, init, init_per_chain)
     _check_form(target, anchor)
     target.check(anchor)

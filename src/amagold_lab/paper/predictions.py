@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from amagold.datasets._mnist import Images
+from amagold.diagnose.metrics import calibration_error, entropy, error_rate, log_score
 from amagold.energy import _chunks as chunks
 from amagold.models._network import Layers, logits
 from amagold.sampling._run import Run
@@ -16,7 +17,6 @@ from amagold.store._names import name_leaves
 from amagold.target import Posterior
 
 NUM_AVERAGED = 20  # draws, as in the paper
-NUM_BINS = 15  # of the calibration error, usual in the literature
 SURE = 0.1  # nats: a prediction of lower entropy gives one class 97% or more
 ENTROPIES = np.linspace(0.0, np.log(10.0), 93)  # where the distribution of entropies is kept
 
@@ -55,38 +55,8 @@ def averaged(run: Run, target: Posterior, inputs: np.ndarray) -> np.ndarray:
 
 
 def percent_wrong(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Share of images whose most probable class is another; a prediction that is not a number is
-    wrong.
-    """
-    right = (predicted.argmax(axis=1) == labels) & np.isfinite(predicted).all(axis=1)
-    return float(100.0 * (1.0 - right.mean()))
-
-
-def log_score(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Mean log probability of the true class: the larger the better."""
-    return float(
-        np.log(
-            np.maximum(predicted[np.arange(len(labels)), labels], np.finfo(np.float32).tiny)
-        ).mean()
-    )
-
-
-def calibration_error(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Expected calibration error: how far confidence and accuracy are apart, over bins of
-    confidence.
-    """
-    confidence, right = predicted.max(axis=1), predicted.argmax(axis=1) == labels
-    places = np.minimum((confidence * NUM_BINS).astype(int), NUM_BINS - 1)
-    gaps = [
-        abs((confidence[places == place] - right[places == place]).sum())
-        for place in range(NUM_BINS)
-    ]
-    return float(sum(gaps) / len(labels))
-
-
-def entropies(predicted: np.ndarray) -> np.ndarray:
-    """Entropy of every row in nats, from 0 (sure) to log 10 (knows nothing)."""
-    return -np.sum(predicted * np.log(np.maximum(predicted, np.finfo(np.float64).tiny)), axis=1)
+    """Of images whose most probable class is another."""
+    return 100.0 * error_rate(predicted, labels)
 
 
 def scores(run: Run, target: Posterior, test: Images, start: Layers) -> dict[str, Any]:
@@ -127,17 +97,15 @@ def uncertainty(run: Run, target: Posterior, inputs: np.ndarray) -> dict[str, An
         np.asarray(probabilities(layers, inputs), np.float64)
         for layers in draws_of(run, target, NUM_AVERAGED)
     ]
-    together = entropies(np.mean(each, axis=0))
+    together = entropy(np.mean(each, axis=0))
     return {
         "below": (
             np.searchsorted(np.sort(together), ENTROPIES, side="right") / len(together)
         ).tolist(),
         "mean": float(together.mean()),
-        "mean_of_draws": float(np.mean([entropies(predicted).mean() for predicted in each])),
+        "mean_of_draws": float(np.mean([entropy(predicted).mean() for predicted in each])),
         "sure": float(np.mean(together < SURE)),
-        "sure_of_draws": float(
-            np.mean([np.mean(entropies(predicted) < SURE) for predicted in each])
-        ),
+        "sure_of_draws": float(np.mean([np.mean(entropy(predicted) < SURE) for predicted in each])),
     }
 
 
