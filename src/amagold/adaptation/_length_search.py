@@ -1,8 +1,8 @@
 """How many steps a trajectory should have: what was tried side by side, and how far each moved the
 chains.
 
-The worst coordinate counts, for its mean and for its spread. A chain that one transition moves by
-D has the autocorrelation rho = 1 - E[D^2] / (2 Var), and (1 + rho) / (1 - rho) draws make one
+The worst coordinate's mean counts, and all coordinates' spread. A chain that one transition moves
+by D has the autocorrelation rho = 1 - E[D^2] / (2 Var), and (1 + rho) / (1 - rho) draws make one
 effective draw. Trajectories that swing back to where they began move the squares little, so that
 both together have their best at about a quarter period of the slowest direction.
 """
@@ -25,6 +25,7 @@ NUM_TRIED = len(COARSE)
 # no single chance
 POWER = 6.0
 SLOWEST = 0.995  # autocorrelations count as no more
+ABOUT = 1.1  # times the least cost, that counts as the same
 TEST_COST = 0.4  # of a gradient: the density at the end of a trajectory
 
 
@@ -114,29 +115,41 @@ def update(
 
 
 def costs(search: LengthSearch) -> np.ndarray:
-    """Gradients per effective draw of about the worst coordinate, for each number of steps."""
+    """Gradients per effective draw, of about the worst coordinate's mean or of the spread, for
+    each number of steps.
+    """
     sums, moves = (np.asarray(part, np.float64) for part in (search.sums, search.moves))
     count = max(1.0, float(search.num_draws))
     variances = sums[1] / count - (sums[0] / count) ** 2
     numbers = np.asarray(search.num_moves, np.float64)
-    moved = variances > 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = moves / np.maximum(numbers, 1.0)[:, None, None] / (2.0 * variances)
-    # rho = 1 - E[D^2] / (2 Var)
-    share = np.clip(np.where(moved, share, 1.0), 1.0 - SLOWEST, 1.0)
-    draws = (2.0 - share) / share
-    worst = np.mean(draws**POWER, axis=(1, 2)) ** (1.0 / POWER)
+        moved = moves / np.maximum(numbers, 1.0)[:, None, None] / (2.0 * variances)
+    moved = np.where(variances > 0.0, moved, 1.0)
+    # squares have heavy tails, so that the least of many would be chance: their mean counts
+    worst = np.maximum(
+        np.mean(_draws(moved[:, 0]) ** POWER, axis=1) ** (1.0 / POWER),
+        _draws(moved[:, 1].mean(axis=1)),
+    )
     return np.where(numbers > 0.0, (np.asarray(search.tried) + TEST_COST) * worst, np.inf)
 
 
+def _draws(moved: np.ndarray) -> np.ndarray:
+    """That make one effective draw: (1 + rho) / (1 - rho) with 1 - rho = E[D^2] / (2 Var)."""
+    share = np.clip(moved, 1.0 - SLOWEST, 1.0)
+    return (2.0 - share) / share
+
+
 def best(search: LengthSearch) -> int:
-    """The number of steps that is cheapest together with its neighbours: one alone may be luck."""
+    """The most steps that are about as cheap as the cheapest: draws of longer trajectories are
+    worth more. Neighbours count too, because one alone may be luck.
+    """
     found = np.log(costs(search))
     if not np.all(np.isfinite(found)):
         return int(search.num_steps)
     padded = np.concatenate([found[:1], found, found[-1:]])
     smooth = 0.25 * padded[:-2] + 0.5 * found + 0.25 * padded[2:]
-    return int(np.asarray(search.tried)[int(np.argmin(smooth))])
+    about = np.flatnonzero(smooth <= smooth.min() + np.log(ABOUT))
+    return int(np.asarray(search.tried)[about[-1]])
 
 
 def finer(num_steps: int) -> tuple[int, ...]:

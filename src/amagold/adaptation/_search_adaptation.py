@@ -7,6 +7,7 @@ criterion's gradient is as noisy as its values are not.
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -157,13 +158,13 @@ def _end_stage(
     """
     assert isinstance(at.moments, Learnt)
     draws, slopes, search = at.moments
-    size, sampler = np.exp(np.asarray(at.step.log_average)), at.sampler
+    size, sampler = float(np.exp(np.asarray(at.step.log_average))), at.sampler
     center = np.asarray(search.center)
     if stage.collects:
         earlier = sampler.settings["mass"]
         mass = fisher_mass(draws, slopes, earlier)
         # a step keeps the distance that it moves a typical parameter by
-        size = size * np.exp(np.float32(log_scale(earlier) - log_scale(mass)))
+        size *= math.exp(log_scale(earlier) - log_scale(mass))
         sampler = sampler.with_settings(mass=mass)
         center = np.asarray(draws.mean)
     if stage.tries:

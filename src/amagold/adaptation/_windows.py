@@ -74,9 +74,9 @@ def make_search_schedule(num_warmup: int) -> tuple[SearchStage, ...]:
     parts = [
         (0.1, SEARCH, False, 0),
         (0.2, SEARCH, True, 0),
-        (0.35, SEARCH, True, 0),
-        (0.5, SEARCH, True, 0),
-        (0.55, SEARCH, False, 0),
+        (0.3, SEARCH, True, 0),
+        (0.55, SEARCH, True, 0),
+        (0.6, SEARCH, False, 0),
         (0.7, POLISH, False, 1),
         (0.85, POLISH, False, 2),
         (1.0, POLISH, False, 0),

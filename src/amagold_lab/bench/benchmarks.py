@@ -17,6 +17,7 @@ from amagold_lab.bench import (
     startup,
     whole_run,
 )
+from amagold_lab.bench.hard_posteriors import HARD_BENCHMARKS
 from amagold_lab.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -327,4 +328,5 @@ BENCHMARKS = (
         factors.measure_codes,
         is_long=True,
     ),
+    *HARD_BENCHMARKS,
 )

@@ -25,7 +25,7 @@ class HardModel(NamedTuple):
     """A NumPyro model and the arguments that it is called with."""
 
     name: str
-    model: Callable[..., None]
+    model: Callable[..., Any]
     data: tuple[np.ndarray, ...] = ()
 
 
@@ -51,9 +51,9 @@ def eight_schools() -> HardModel:
     import numpyro.distributions as dist
 
     def model(effects: Any, errors: Any) -> None:
-        mean = numpyro.sample("mu", dist.Normal(0.0, 5.0))
-        spread = numpyro.sample("tau", dist.HalfCauchy(5.0))
-        standard = numpyro.sample("standard", dist.Normal().expand([len(EFFECTS)]))
+        mean: Any = numpyro.sample("mu", dist.Normal(0.0, 5.0))
+        spread: Any = numpyro.sample("tau", dist.HalfCauchy(5.0))
+        standard: Any = numpyro.sample("standard", dist.Normal().expand([len(EFFECTS)]))
         numpyro.sample("y", dist.Normal(mean + spread * standard, errors), obs=effects)
 
     return HardModel("eight schools", model, (EFFECTS, ERRORS))
@@ -74,11 +74,11 @@ def radon() -> HardModel:
     observed = (level[county] - 0.69 * floor + noise).astype(np.float32)
 
     def model(county: Any, floor: Any, observed: Any) -> None:
-        mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))
-        spread = numpyro.sample("spread", dist.HalfNormal(1.0))
-        standard = numpyro.sample("standard", dist.Normal().expand([NUM_COUNTIES]))
-        slope = numpyro.sample("slope", dist.Normal(0.0, 10.0))
-        scale = numpyro.sample("scale", dist.HalfNormal(1.0))
+        mean: Any = numpyro.sample("mean", dist.Normal(0.0, 10.0))
+        spread: Any = numpyro.sample("spread", dist.HalfNormal(1.0))
+        standard: Any = numpyro.sample("standard", dist.Normal().expand([NUM_COUNTIES]))
+        slope: Any = numpyro.sample("slope", dist.Normal(0.0, 10.0))
+        scale: Any = numpyro.sample("scale", dist.HalfNormal(1.0))
         intercept = mean + spread * standard
         numpyro.sample("y", dist.Normal(intercept[county] + slope * floor, scale), obs=observed)
 
@@ -97,9 +97,9 @@ def poisson_glmm() -> HardModel:
     counts = generator.poisson(np.exp(trend + effect)).astype(np.float32)
 
     def model(year: Any, counts: Any) -> None:
-        coefficients = numpyro.sample("coefficients", dist.Normal(0.0, 10.0).expand([4]))
-        spread = numpyro.sample("spread", dist.HalfNormal(1.0))
-        effects = numpyro.sample("effects", dist.Normal(0.0, spread).expand([NUM_YEARS]))
+        coefficients: Any = numpyro.sample("coefficients", dist.Normal(0.0, 10.0).expand([4]))
+        spread: Any = numpyro.sample("spread", dist.HalfNormal(1.0))
+        effects: Any = numpyro.sample("effects", dist.Normal(0.0, spread).expand([NUM_YEARS]))
         powers = year[:, None] ** jnp.arange(4)
         numpyro.sample("y", dist.Poisson(jnp.exp(powers @ coefficients + effects)), obs=counts)
 
@@ -118,7 +118,7 @@ def stepped_gaussian() -> HardModel:
 
     def model(precision: Any) -> None:
         flat = dist.ImproperUniform(dist.constraints.real_vector, (), (NUM_STEPPED,))
-        position = numpyro.sample("position", flat)
+        position: Any = numpyro.sample("position", flat)
         numpyro.factor("density", -0.5 * position @ precision @ position)
 
     return HardModel("Gaussian", model, (precision.astype(np.float32),))
@@ -132,11 +132,12 @@ def funnel() -> HardModel:
     from numpyro.infer.reparam import LocScaleReparam
 
     def model() -> None:
-        width = numpyro.sample("width", dist.Normal(0.0, 3.0))
+        width: Any = numpyro.sample("width", dist.Normal(0.0, 3.0))
         scales = jnp.broadcast_to(jnp.exp(0.5 * width), (FUNNEL_WIDTH - 1,))
         numpyro.sample("x", dist.Normal(0.0, scales))
 
-    return HardModel("funnel", reparam(model, config={"x": LocScaleReparam(0.0)}))
+    free: Any = reparam(model, config={"x": LocScaleReparam(0.0)})
+    return HardModel("funnel", free)
 
 
 def stochastic_volatility() -> HardModel:
@@ -151,10 +152,10 @@ def stochastic_volatility() -> HardModel:
     returns = np.exp(0.5 * np.array(logs)) * generator.standard_normal(NUM_RETURNS)
 
     def model(returns: Any) -> None:
-        persistence = numpyro.sample("persistence", dist.Beta(20.0, 1.5))
-        spread = numpyro.sample("spread", dist.HalfCauchy(2.0))
-        mean = numpyro.sample("mean", dist.Cauchy(0.0, 5.0))
-        standard = numpyro.sample("standard", dist.Normal().expand([NUM_RETURNS]))
+        persistence: Any = numpyro.sample("persistence", dist.Beta(20.0, 1.5))
+        spread: Any = numpyro.sample("spread", dist.HalfCauchy(2.0))
+        mean: Any = numpyro.sample("mean", dist.Normal(0.0, 2.0))
+        standard: Any = numpyro.sample("standard", dist.Normal().expand([NUM_RETURNS]))
         first = spread * standard[0] / jnp.sqrt(1.0 - persistence**2)
 
         def follow(log: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold_lab.bench.effective_sample_size import effective_draws
 from amagold_lab.bench.hard_models import FlatDensity
 from amagold_lab.bench.peers import require
 
 NUM_CHAINS, NUM_WARMUP, NUM_SAMPLES = 4, 1_000, 1_000  # as users have them by default
-NUM_TURNS = 3  # that are timed, of which the fastest counts
+NUM_TURNS = 3  # of so many draws: their effective draws and their time are added up
 START = 2.0  # chains start uniformly within this distance of zero, as NumPyro's and Stan's do
 # MAMS: transitions that the tuning is told will follow, three parts of which it takes for itself
 TUNED_FOR = NUM_WARMUP * 10 // 3
@@ -23,14 +24,19 @@ GRADIENTS_PER_STEP = 2  # of McLachlan's integrator, which MAMS has
 
 
 class CountedDraws(NamedTuple):
-    """Draws with axes (chain, draw, coordinate), their wall time, and the gradients of all chains
-    together.
+    """Turns of draws with axes (chain, draw, coordinate), their wall time, and the gradients of
+    all chains together.
     """
 
-    values: np.ndarray
+    turns: list[np.ndarray]
     seconds: float
     gradients: float
     setup_seconds: float = 0.0
+
+    @property
+    def num_effective(self) -> float:
+        """Of the worst coordinate or squared coordinate, turn by turn."""
+        return sum(effective_draws(values) for values in self.turns)
 
 
 def starts(density: FlatDensity, seed: int) -> jax.Array:
@@ -39,17 +45,15 @@ def starts(density: FlatDensity, seed: int) -> jax.Array:
 
 
 def timed(draw: Callable[[int], tuple[Any, Any]], setup: float) -> CountedDraws:
-    """The draws of the first turn, at the time of the fastest."""
+    """Draws turn by turn, after one that compiles."""
     began = time.perf_counter()
-    jax.block_until_ready(draw(0))  # compiles
+    jax.block_until_ready(draw(0))
     setup += time.perf_counter() - began
-    found, spent = [], []
-    for turn in range(NUM_TURNS):
-        began = time.perf_counter()
-        found.append(jax.block_until_ready(draw(turn + 1)))
-        spent.append(time.perf_counter() - began)
-    values, gradients = (np.asarray(part) for part in found[0])
-    return CountedDraws(values, min(spent), float(gradients), setup)
+    began = time.perf_counter()
+    found = [jax.block_until_ready(draw(turn + 1)) for turn in range(NUM_TURNS)]
+    spent = time.perf_counter() - began
+    gradients = sum(float(steps) for _, steps in found)
+    return CountedDraws([np.asarray(values) for values, _ in found], spent, gradients, setup)
 
 
 def numpyro_nuts(density: FlatDensity, seed: int) -> CountedDraws:
@@ -175,7 +179,9 @@ def _spread(density: FlatDensity, seed: int, adapt: Any, draw: Any) -> CountedDr
 
 
 def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
-    """Its own driver on all cores; the clock is the one of its draws after warm-up."""
+    """Its own driver, on gradients that it asks Python for; draws take their share of the time, as
+    of the gradients.
+    """
     nutpie = require("nutpie")
     from nutpie.compiled_pyfunc import from_pyfunc
 
@@ -203,16 +209,24 @@ def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
         ["position"],
         make_initial_point_fn=lambda seed: generator.uniform(-START, START, size),
     )
-    options = {"chains": NUM_CHAINS, "seed": seed, "progress_bar": False, "save_warmup": False}
     began = time.perf_counter()
-    nutpie.sample(model, draws=1, tune=NUM_WARMUP, **options)
-    setup = time.perf_counter() - began
-    trace = nutpie.sample(model, draws=NUM_SAMPLES, tune=NUM_WARMUP, **options)
-    seconds = time.perf_counter() - began - 2.0 * setup
-    gradients = float(trace.sample_stats["n_steps"].sum())
-    return CountedDraws(
-        trace.posterior["position"].to_numpy(), max(seconds, 1e-3), gradients, setup
+    trace = nutpie.sample(
+        model,
+        draws=NUM_SAMPLES,
+        tune=NUM_WARMUP,
+        chains=NUM_CHAINS,
+        cores=1,  # two would wait for each other's Python
+        seed=seed,
+        progress_bar=False,
+        save_warmup=True,
     )
+    seconds = time.perf_counter() - began
+    before, after = (
+        float(group["n_steps"].sum()) for group in (trace.warmup_sample_stats, trace.sample_stats)
+    )
+    share = after / (before + after)
+    values = trace.posterior["position"].to_numpy()
+    return CountedDraws([values], share * seconds, after, (1.0 - share) * seconds)
 
 
 PEERS: dict[str, Callable[[FlatDensity, int], CountedDraws]] = {
