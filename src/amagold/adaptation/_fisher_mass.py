@@ -15,7 +15,7 @@ from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass, Mass
 
 # draws that the identity counts as, once each parameter is in units of its own scale: directions
 # that the draws do not span keep it, so that few draws give a low-rank change of a diagonal
-PRIOR_DRAWS = 5.0
+PRIOR_DRAWS = 1.0
 FURTHEST = 1e3  # times the scales before, that new ones may be larger or smaller by
 
 
@@ -46,7 +46,7 @@ def fisher_mass(draws: Moments, slopes: Moments, earlier: Mass) -> Mass:
     if not (np.all(np.isfinite(root)) and np.all(np.isfinite(factor))):
         return earlier
     # M^-1 = R R^T = W^T W with W = R^T, whose inverse the mass keeps too
-    return DenseMass(*(jax.device_put(part.astype(np.float32)) for part in (root.T, factor.T)))
+    return DenseMass(*(jax.device_put(part.astype(np.float32)) for part in (root.T, factor)))
 
 
 def geometric_mean(covariance: HostMatrix, of_slopes: HostMatrix) -> HostMatrix:

@@ -25,6 +25,7 @@ NUM_TRIED = len(COARSE)
 # no single chance
 POWER = 6.0
 SLOWEST = 0.995  # autocorrelations count as no more
+FAR = 1.0  # in the log of the cost, that a neighbour counts as dearer at most
 ABOUT = 1.1  # times the least cost, that counts as the same
 TEST_COST = 0.4  # of a gradient: the density at the end of a trajectory
 
@@ -147,7 +148,9 @@ def best(search: LengthSearch) -> int:
     if not np.all(np.isfinite(found)):
         return int(search.num_steps)
     padded = np.concatenate([found[:1], found, found[-1:]])
-    smooth = 0.25 * padded[:-2] + 0.5 * found + 0.25 * padded[2:]
+    # a neighbour may be in step with the posterior, and that says nothing of this one
+    one, other = (np.minimum(side, found + FAR) for side in (padded[:-2], padded[2:]))
+    smooth = 0.25 * one + 0.5 * found + 0.25 * other
     about = np.flatnonzero(smooth <= smooth.min() + np.log(ABOUT))
     return int(np.asarray(search.tried)[about[-1]])
 

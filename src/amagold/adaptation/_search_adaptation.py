@@ -38,6 +38,10 @@ from amagold.runner._layout import most_transitions, plan_layout
 from amagold.runner._placed_chains import place
 from amagold.samplers import Info, Sampler, State
 
+# what a divergence takes off the acceptance: walls and necks ask for smaller steps than a plain
+# acceptance does
+DIVERGENCE = 4.0
+
 
 @trees.record()
 class Searching(Hook):
@@ -67,6 +71,8 @@ class Searching(Hook):
             return values if axis_name is None else jax.lax.psum(values, axis_name)
 
         rates = outside_counted(sampler, info, self.wanted)
+        # a search that crosses orders of magnitude would be thrown back by each of them
+        rates -= DIVERGENCE * info.is_divergent * (self.stage == step_size.POLISH)
         rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
         step = step_size.update(self.step, self.stage, rate.astype(jnp.float32), self.wanted)
         following = dataclasses.replace(

@@ -8,9 +8,9 @@ import numpy as np
 from jax import Array
 
 from amagold.core import trees
-from amagold.core.array_types import Int, PyTree, Shaped
+from amagold.core.array_types import PyTree, Shaped
 from amagold.core.randomness import resolve
-from amagold.core.shapes import Position, Scalar
+from amagold.core.shapes import Position, Scalar, Whole
 from amagold.trajectory._phase import Phase, Proposal
 
 # (position, what the step's gradient needs) -> grad U~_t(position)
@@ -26,7 +26,7 @@ def run_trajectory(
     rows: Steps,
     gradient: StepGradient,
     num_steps: int,
-    first: Int[Array, ""] | None = None,
+    first: Whole | None = None,
 ) -> tuple[Phase, Scalar, int]:
     """The phase after `num_steps` steps, the work of all of them, and the gradients that one step
     asked for.
@@ -59,7 +59,7 @@ def run_trajectory(
         (phase, work), _ = jax.lax.scan(body, (phase, nothing), (noise, rows), length=num_steps)
         return phase, work, len(asked)
 
-    def numbered(number: Scalar, carry: tuple[Phase, Scalar]) -> tuple[Phase, Scalar]:
+    def numbered(number: Whole, carry: tuple[Phase, Scalar]) -> tuple[Phase, Scalar]:
         return body(carry, jax.tree.map(lambda leaf: leaf[number], (noise, rows)))[0]
 
     phase, work = jax.lax.fori_loop(0, jnp.minimum(first, num_steps), numbered, (phase, nothing))
