@@ -277,9 +277,7 @@ class Sampler:
             acceptance_rate=acceptance_rate,
             log_ratio=decision.log_ratio,
             is_divergent=decision.is_divergent,
-            num_gradient_examples=count(
-                self.num_steps * calls * self.gradient.num_examples(self.target)
-            ),
+            num_gradient_examples=self._num_gradient_examples(calls),
             num_energy_examples=count(self.acceptance.num_examples(self.target))
             if decision.num_examples is None
             else decision.num_examples,
@@ -287,6 +285,13 @@ class Sampler:
             broken_bound=decision.broken_bound,
         )
         return state, info
+
+    def _num_gradient_examples(self, calls: int) -> jax.Array:
+        """Of a transition whose steps ask for so many gradients each."""
+        per_step = calls * self.gradient.num_examples(self.target)
+        if self.first_steps is None:
+            return count(self.num_steps * per_step)
+        return count(per_step) * jnp.minimum(self.first_steps, self.num_steps)
 
 
 def amortized(
