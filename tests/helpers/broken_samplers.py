@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from exact_samplers import amagold_with, rotation
+from exact_samplers import OfSomeSteps, amagold_with, rotation
 from exact_target import log_likelihood, target
 
 import amagold
@@ -59,6 +59,13 @@ class StretchedByPlace(Leapfrog):
         return Leapfrog(stretch * self.step_size, self.friction, self.mass).step(
             phase, noise, gradient
         )
+
+
+class StepsByPlace(OfSomeSteps):
+    """Bug: the number of steps depends on where the trajectory begins."""
+
+    def num_steps(self, key, state):
+        return jnp.where(state.position[0] > -0.3, 1, self.sampler.num_steps)
 
 
 @trees.record()
@@ -131,6 +138,9 @@ def broken_samplers():
         )
         samplers[f"{kind}: noise off by sqrt(2)"] = with_proposal(TooLoud, resample)
         samplers[f"{kind}: step size by the place"] = with_proposal(StretchedByPlace, resample)
+        samplers[f"{kind}: number of steps by the place"] = StepsByPlace(
+            amagold_with("iid", resample, num_steps=6)
+        )
         samplers[f"{kind}: work from other gradients"] = with_proposal(OtherWork, resample)
         samplers[f"{kind}: turns that cost no work"] = rotation(resample, kind=TurnsForNothing)
         samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(

@@ -72,6 +72,23 @@ class WithLoader(NamedTuple):
         )
 
 
+class OfSomeSteps(NamedTuple):
+    """A sampler that makes one to all of its steps, by a number that is drawn apart from the state,
+    with the protocol of the others.
+    """
+
+    sampler: amagold.Sampler
+
+    def init(self, position, key):
+        return self.sampler.init(position, key)
+
+    def num_steps(self, key, state):
+        return jax.random.randint(jax.random.fold_in(key, 1), (), 1, self.sampler.num_steps + 1)
+
+    def step(self, key, state):
+        return replace(self.sampler, first_steps=self.num_steps(key, state)).step(key, state)
+
+
 def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings):
     return amagold.amagold(
         target(),
@@ -123,6 +140,9 @@ def exact_samplers(scale=1.0):
         )
         samplers[f"amagold {kind} jitter"] = replace(
             amagold_with("iid", resample, step_size=0.1 * scale), jitter=0.5
+        )
+        samplers[f"amagold {kind} some steps"] = OfSomeSteps(
+            amagold_with("iid", resample, num_steps=6, step_size=0.1 * scale)
         )
         samplers[f"rotation {kind}"] = rotation(resample, scale)
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(

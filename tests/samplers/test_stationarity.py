@@ -20,6 +20,7 @@ SOME_EXACT = [
     "amagold irreversible loader",
     "amagold irreversible dense mass",
     "amagold irreversible jitter",
+    "amagold irreversible some steps",
     "rotation irreversible",
     "user's skew proposal irreversible",
     "hmc",

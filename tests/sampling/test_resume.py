@@ -579,13 +579,23 @@ KINDS = {
     "planned": lambda: (HEART, {}),
     "planned, diagonal": lambda: (HEART, {"warmup": amagold.Warmup(mass="diagonal")}),
     "planned, no warm-up": lambda: (HEART, {"num_warmup": 0}),
+    "searched": lambda: (amagold.Density(ridge), {"init": np.zeros(3)}),
 }
+
+
+def ridge(position):
+    """Bent, so that no Gaussian describes it, and warm-up looks for everything."""
+    along, across, other = position
+    bent = across + along**2
+    return -0.5 * (along**2 + 9.0 * bent**2 + other**2)
+
+
 HEART = amagold.models.logistic(
     amagold.datasets.heart().X, amagold.datasets.heart().y, prior_scale=1.0
 )
 
 
-QUICK = ("irreversible", "planned")
+QUICK = ("irreversible", "planned", "searched")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.adaptation import _dual_averaging as step_size, _moments as moments
+from amagold.adaptation._length_search import MOST_STEPS, nothing_learnt
 from amagold.adaptation._mass_settings import log_scale, number, prepare_mass
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
@@ -52,7 +53,7 @@ class Progress(NamedTuple):
     sampler: Sampler
     states: State
     step: step_size.StepSize
-    moments: moments.Moments
+    moments: Any  # `Moments`, or what a search has `Learnt`
 
 
 class Rules(NamedTuple):
@@ -68,6 +69,8 @@ class Rules(NamedTuple):
     begins_short: bool = False
     # tune between blocks, with the program that draws too: for a start that is nearly right
     by_block: bool = False
+    searches: bool = False  # look for the number of steps too, and for a mass by gradients
+    friction_share: float = 0.0  # T b, of such a search
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -111,6 +114,13 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
     # program
     sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
     start = number(sampler, "step_size") or 1.0
+    size = trees.size(one)
+    if rules.searches:
+        # every number of steps is a part of the same program
+        sampler = dataclasses.replace(sampler, num_steps=MOST_STEPS)
+        return Progress(
+            0, sampler, states, step_size.start_search(start), nothing_learnt(rules.mass, size)
+        )
     step = (
         step_size.start_polish(start, NUM_BLOCKS)
         if rules.by_block
@@ -121,7 +131,7 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
         sampler,
         states,
         step,
-        moments.no_moments(_collected(rules, trees.size(one)), trees.size(one)),
+        moments.no_moments(_collected(rules, size), size),
     )
 
 
@@ -255,7 +265,7 @@ class Tuning(Hook):
         return sampler.with_settings(step_size=jnp.exp(self.step.log_step))
 
     def after(
-        self, sampler: Sampler, states: State, info: Info, axis_name: str | None
+        self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Tuning", jax.Array]:
         """The tuning after a transition, which is noted with the step size that it used."""
 
@@ -264,7 +274,7 @@ class Tuning(Hook):
 
         step = self.step
         if self.adapts:
-            rates = _rates(sampler, info, self.wanted)
+            rates = outside_counted(sampler, info, self.wanted)
             rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
             step = step_size.update(step, self.stage, rate.astype(jnp.float32), self.wanted)
         collected = moments.update(self.moments, self.collects, states.position, axis_name)
@@ -277,7 +287,7 @@ def _tuning(at: Progress, stage: Stage, wanted: float | None) -> Tuning:
     return Tuning(at.step, at.moments, *jax.device_put(asked), adapts=wanted is not None)
 
 
-def _rates(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
+def outside_counted(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
     """The acceptance that the step size is adapted by.
 
     No step is small enough to stay inside a wall's domain from next to it, so a proposal outside

@@ -55,6 +55,40 @@ def make_schedule(num_warmup: int, *, adapts_step: bool, adapts_mass: bool) -> t
     return tuple(stages)
 
 
+class SearchStage(NamedTuple):
+    """The same of a warm-up that looks for the number of steps too; `tries` is which trial of them
+    it is, 0 for none.
+    """
+
+    start: int
+    stop: int
+    step_size: int
+    collects: bool
+    tries: int
+
+
+def make_search_schedule(num_warmup: int) -> tuple[SearchStage, ...]:
+    """Reach the typical set, three estimates of the mass, each from draws by the one before, then
+    trials of few and many steps, trials around the best, and the step size alone.
+    """
+    parts = [
+        (0.1, SEARCH, False, 0),
+        (0.2, SEARCH, True, 0),
+        (0.3, SEARCH, True, 0),
+        (0.55, SEARCH, True, 0),
+        (0.6, SEARCH, False, 0),
+        (0.7, POLISH, False, 1),
+        (0.85, POLISH, False, 2),
+        (1.0, POLISH, False, 0),
+    ]
+    stages, start, unit = [], 0, num_warmup // NUM_UNITS
+    for share, step_size, collects, tries in parts:
+        stop = num_warmup if share == 1.0 else round(share * NUM_UNITS) * unit
+        stages.append(SearchStage(start, stop, step_size, collects, tries))
+        start = stop
+    return tuple(stages)
+
+
 def block_length(num_warmup: int, most: int) -> int:
     """The largest piece of up to `most` transitions that fits evenly into every stage."""
     unit = max(1, num_warmup // NUM_UNITS)

@@ -107,6 +107,13 @@ class LeapfrogOption(TrajectoryOption):
         return replace(sampler, jitter=plan.jitter)
 
     def words(self, plan: Any) -> str:
+        if plan.searches_steps:
+            kind = "whole" if plan.searched_mass == "dense" else "diagonal of the"
+            return (
+                f"Steps: {plan.num_steps} leapfrog steps per proposal to begin with; warm-up looks "
+                f"for their number by trials, for the {kind} mass matrix from the draws and their "
+                "gradients, and for the step size; no mode is planned around."
+            )
         adapted = " and the mass" if plan.adapts_mass else ", the mass is the curvature at the mode"
         return (
             f"Steps: {count(plan.num_steps, 'leapfrog step')} of size {plan.step_size:.3g} per "

@@ -40,7 +40,8 @@ from amagold.trajectory._mass_matrix import DenseMass, as_mass
 # where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once
 # every parameter's width is one, a little more than a quarter period, and an acceptance that leaves
 # room for walls and necks
-STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.95
+STEPS_UNTRUSTED, LENGTH_UNTRUSTED, ACCEPTANCE_UNTRUSTED = 8, 2.0, 0.85
+MOST_CORRELATED = 256  # parameters, up to which their correlations are a part of the mass
 NUM_NOISY_PLACES = 4  # of them, where every example's is
 MOST_ROUNDING = 1e-4  # of a turn's mass against its inverse
 # of the step size, where leapfrog steps are planned: no direction is then in step with the
@@ -76,6 +77,18 @@ class Plan(Candidate):
     is_explained: bool = True  # whether the modes account for all the mass that was found
     num_searches: int = 1  # for modes
     jitter: float = 0.0  # of the step size, from transition to transition
+    # whether warm-up looks for the number of steps, because nothing here tells it
+    searches_steps: bool = False
+
+    @property
+    def searched_mass(self) -> str:
+        """What such a warm-up makes of the draws: with few of them, a diagonal and a low rank."""
+        return "dense" if self.num_parameters <= MOST_CORRELATED else "diagonal"
+
+    @property
+    def friction_share(self) -> float:
+        """T b: the share of the momentum that friction renews over a trajectory."""
+        return self.friction * self.trajectory_length
 
     @property
     def predicted_acceptance(self) -> float:
@@ -238,7 +251,8 @@ def make_plan(
     full = next(candidate for candidate in kinds if candidate.gradient == "full")
     # the full gradient first: another must be clearly cheaper
     best = best_of([full, *kinds])
-    if not is_trusted and best.gradient == "full":
+    searches_steps = not is_trusted and best.gradient == "full"
+    if searches_steps:
         best = replace(
             best,
             num_steps=STEPS_UNTRUSTED,
@@ -267,6 +281,7 @@ def make_plan(
         is_explained=found is None or found.is_explained,
         num_searches=1 if found is None else found.num_searches,
         jitter=0.0 if is_turning else JITTER,
+        searches_steps=searches_steps,
     )
 
 

@@ -31,12 +31,13 @@ class Hook:
         return sampler
 
     def after(
-        self, sampler: Sampler, states: State, info: Info, axis_name: str | None
+        self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Hook", Any]:
         """The hook for the next transition, and what it notes of this one.
 
-        States and info have a leading chain axis, of the chains on this device; sums over all
-        devices go by `axis_name`. Hook and notes must come out the same on every device.
+        States before and after it and info have a leading chain axis, of the chains on this
+        device; sums over all devices go by `axis_name`. Hook and notes must come out the same on
+        every device.
         """
         return self, ()
 
@@ -122,14 +123,14 @@ def _block(
     def transition(
         carry: tuple[State, Hook], drawn: Randomness
     ) -> tuple[tuple[State, Hook], tuple[Info, Any]]:
-        states, hook = carry
+        earlier, hook = carry
         now = hook.before(sampler)
         # each step gathers its own rows: gathered ahead for a block, they would leave the
         # processor's cache before they are used
         advance = now.advance if alone else jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))
-        states, info = advance(states, drawn)
-        seen, told = (with_chains(states), with_chains(info)) if alone else (states, info)
-        hook, note = hook.after(sampler, seen, told, axis_name)
+        states, info = advance(earlier, drawn)
+        seen = with_chains((earlier, states, info)) if alone else (earlier, states, info)
+        hook, note = hook.after(sampler, seen[0], seen[1], seen[2], axis_name)
         return (states, hook), (info, note)
 
     def keep(

@@ -68,6 +68,9 @@ class Sampler:
     # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against
     # resonances
     jitter: float = 0.0
+    # how many of the num_steps a trajectory makes, where warm-up looks for their number: one
+    # traced number for all chains, which no state has a say in; None makes all of them
+    first_steps: Any = None
 
     @property
     def label(self) -> str:
@@ -214,7 +217,15 @@ class Sampler:
             step_size = self.settings["step_size"] * randomness.stretch
             proposal = with_settings(proposal, step_size=step_size)
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
-        return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
+        return run_trajectory(
+            proposal,
+            origin,
+            randomness.noise,
+            needed,
+            gradient,
+            self.num_steps,
+            self.first_steps,
+        )
 
     def advance(self, state: State, randomness: Randomness, rows: Any = None) -> tuple[State, Info]:
         """The transition itself: pure arithmetic. With `rows=None` each step gathers its own rows
@@ -266,9 +277,7 @@ class Sampler:
             acceptance_rate=acceptance_rate,
             log_ratio=decision.log_ratio,
             is_divergent=decision.is_divergent,
-            num_gradient_examples=count(
-                self.num_steps * calls * self.gradient.num_examples(self.target)
-            ),
+            num_gradient_examples=self._num_gradient_examples(calls),
             num_energy_examples=count(self.acceptance.num_examples(self.target))
             if decision.num_examples is None
             else decision.num_examples,
@@ -276,6 +285,13 @@ class Sampler:
             broken_bound=decision.broken_bound,
         )
         return state, info
+
+    def _num_gradient_examples(self, calls: int) -> jax.Array:
+        """Of a transition whose steps ask for so many gradients each."""
+        per_step = calls * self.gradient.num_examples(self.target)
+        if self.first_steps is None:
+            return count(self.num_steps * per_step)
+        return count(per_step) * jnp.minimum(self.first_steps, self.num_steps)
 
 
 def amortized(

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from amagold.adaptation import _block_adaptation, _window_adaptation
+from amagold.adaptation import _block_adaptation, _search_adaptation, _window_adaptation
 from amagold.adaptation._mass_settings import number
-from amagold.adaptation._window_adaptation import Progress, Rules
+from amagold.adaptation._window_adaptation import Progress, Rules, Trace
 from amagold.core import trees
 from amagold.data import changed_file
 from amagold.mode._class_shifts import class_shifts
@@ -172,8 +172,7 @@ def _warm_up(
     while reached.warmup.done < settings.num_warmup and not stopper.reason:
         began = time.monotonic()
         with watch_compilation() as compiling:
-            adaptation = _block_adaptation if rules.by_block else _window_adaptation
-            at, trace = adaptation.next_block(reached.warmup, key, rules)
+            at, trace = _next_block(reached.warmup, key, rules)
         _check_files(at.sampler)
         recorder.add(warmup_columns_of(trace, at.sampler))
         seconds = max(0.0, time.monotonic() - began - compiling.seconds)
@@ -192,6 +191,13 @@ def _warm_up(
     return reached._replace(
         stopped=stopper.reason if reached.warmup.done < settings.num_warmup else None
     )
+
+
+def _next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
+    if rules.by_block:
+        return _block_adaptation.next_block(at, key, rules)
+    adaptation = _search_adaptation if rules.searches else _window_adaptation
+    return adaptation.next_block(at, key, rules)
 
 
 def _draw(

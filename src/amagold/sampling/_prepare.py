@@ -231,7 +231,11 @@ def rules_of(
     by_block = (
         plan.is_nearly_right and rules.mass is None and settings.warmup.target_acceptance is None
     )
-    return rules._replace(**lengths, begins_short=plan.begins_short, by_block=by_block)
+    rules = rules._replace(**lengths, begins_short=plan.begins_short, by_block=by_block)
+    if not plan.searches_steps or rules.target_acceptance is None:
+        return rules
+    kind = settings.warmup.mass or plan.searched_mass
+    return rules._replace(searches=True, mass=kind, friction_share=plan.friction_share)
 
 
 def _given_starts(

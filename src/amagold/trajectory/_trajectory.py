@@ -10,7 +10,7 @@ from jax import Array
 from amagold.core import trees
 from amagold.core.array_types import PyTree, Shaped
 from amagold.core.randomness import resolve
-from amagold.core.shapes import Position, Scalar
+from amagold.core.shapes import Position, Scalar, Whole
 from amagold.trajectory._phase import Phase, Proposal
 
 # (position, what the step's gradient needs) -> grad U~_t(position)
@@ -26,11 +26,13 @@ def run_trajectory(
     rows: Steps,
     gradient: StepGradient,
     num_steps: int,
+    first: Whole | None = None,
 ) -> tuple[Phase, Scalar, int]:
     """The phase after `num_steps` steps, the work of all of them, and the gradients that one step
     asked for.
 
-    `noise` and `rows` have the steps on their leading axis.
+    `noise` and `rows` have the steps on their leading axis. With `first`, a number that may be
+    traced, only as many of the steps are made: the same ones, whatever `num_steps` is.
     """
     asked: list[tuple[Position, Position]] = []
 
@@ -53,5 +55,12 @@ def run_trajectory(
         return (phase, total + work.astype(total.dtype)), None
 
     nothing = jnp.zeros((), jnp.result_type(float))
-    (phase, work), _ = jax.lax.scan(body, (phase, nothing), (noise, rows), length=num_steps)
+    if first is None:
+        (phase, work), _ = jax.lax.scan(body, (phase, nothing), (noise, rows), length=num_steps)
+        return phase, work, len(asked)
+
+    def numbered(number: Whole, carry: tuple[Phase, Scalar]) -> tuple[Phase, Scalar]:
+        return body(carry, jax.tree.map(lambda leaf: leaf[number], (noise, rows)))[0]
+
+    phase, work = jax.lax.fori_loop(0, jnp.minimum(first, num_steps), numbered, (phase, nothing))
     return phase, work, len(asked)

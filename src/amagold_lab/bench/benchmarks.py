@@ -19,6 +19,7 @@ from amagold_lab.bench import (
     startup,
     whole_run,
 )
+from amagold_lab.bench.hard_posteriors import HARD_BENCHMARKS
 from amagold_lab.bench.measure import Benchmark
 
 BENCHMARKS = (
@@ -367,4 +368,5 @@ BENCHMARKS = (
         partial(front_ends.measure_own, 1_000_000, 20_000),
         is_long=True,
     ),
+    *HARD_BENCHMARKS,
 )
