@@ -41,11 +41,16 @@ from .samplers import (
     State as State,
     amagold as amagold,
     amortized as amortized,
+    cyclical as cyclical,
     from_sgd as from_sgd,
+    ggmc as ggmc,
     hmc as hmc,
     l2mc as l2mc,
+    psgld as psgld,
     sghmc as sghmc,
     sgld as sgld,
+    sgnht as sgnht,
+    sms_ubu as sms_ubu,
 )
 from .sampling import (
     Run as Run,

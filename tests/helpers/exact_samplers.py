@@ -18,6 +18,14 @@ DIAGONAL = np.array([8.0, 12.0], np.float32)
 CENTER = np.array([-0.3, 0.9], np.float32)  # near the mode, and not at it
 
 
+FROZEN = np.array([0.05, 0.08], np.float32)
+
+
+def by_place(position):
+    """A preconditioner that depends on the position."""
+    return 0.05 + 0.1 * jax.nn.sigmoid(4.0 * position)
+
+
 class Jump(NamedTuple):
     """A proposal as a user would write it, with a momentum: a damped walk with a drift that depends
     on the minibatch.
@@ -125,6 +133,20 @@ def exact_samplers(scale=1.0):
             amagold_with("iid", resample, step_size=0.1 * scale), jitter=0.5
         )
         samplers[f"rotation {kind}"] = rotation(resample, scale)
+        settings = dict(friction=0.7, batch_size=2, resample_momentum=resample)
+        samplers[f"ggmc {kind}"] = amagold.ggmc(
+            target(), step_size=0.14 * scale, num_steps=3, **settings
+        )
+        settings["acceptance"] = acceptance.full()
+        samplers[f"sms_ubu corrected {kind}"] = amagold.sms_ubu(
+            target(), step_size=0.1 * scale, **settings
+        )
+        samplers[f"sgnht corrected {kind}"] = amagold.sgnht(
+            target(), step_size=0.1 * scale, num_steps=4, **settings
+        )
+        samplers[f"cyclical {kind}"] = amagold.cyclical(
+            amagold_with("iid", resample, step_size=0.14 * scale), 3
+        )
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
             target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample
         )
@@ -138,6 +160,15 @@ def exact_samplers(scale=1.0):
     samplers["sgld corrected"] = amagold.sgld(
         target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full()
     )
+    for name, preconditioner in (("frozen", FROZEN), ("by place", by_place)):
+        samplers[f"psgld corrected, {name}"] = amagold.psgld(
+            target(),
+            step_size=0.5 * scale,
+            num_steps=3,
+            preconditioner=preconditioner,
+            batch_size=2,
+            acceptance=acceptance.full(),
+        )
     samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers
 

@@ -4,11 +4,16 @@ and tests.
 
 from amagold.samplers._amagold import amagold
 from amagold.samplers._amortized import Info, Randomness, Sampler, State, amortized
+from amagold.samplers._cyclical import cyclical
 from amagold.samplers._from_sgd import from_sgd
+from amagold.samplers._ggmc import ggmc
 from amagold.samplers._hmc import hmc
 from amagold.samplers._l2mc import l2mc
+from amagold.samplers._psgld import psgld
 from amagold.samplers._sghmc import sghmc
 from amagold.samplers._sgld import sgld
+from amagold.samplers._sgnht import sgnht
+from amagold.samplers._sms_ubu import sms_ubu
 
 __all__ = [
     "Info",
@@ -17,9 +22,14 @@ __all__ = [
     "State",
     "amagold",
     "amortized",
+    "cyclical",
     "from_sgd",
+    "ggmc",
     "hmc",
     "l2mc",
+    "psgld",
     "sghmc",
     "sgld",
+    "sgnht",
+    "sms_ubu",
 ]

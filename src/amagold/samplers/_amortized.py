@@ -36,6 +36,8 @@ class State(NamedTuple):
     # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
     momentum: trees.PyTree
     memory: Any  # what the test remembers of the position
+    # of the transition, where step sizes go in cycles; else empty
+    number: Any = ()
 
 
 class Randomness(NamedTuple):
@@ -50,7 +52,7 @@ class Randomness(NamedTuple):
     stretch: Any = ()
 
 
-@trees.record(static=("num_steps", "resample_momentum", "jitter"))
+@trees.record(static=("num_steps", "resample_momentum", "jitter", "cycle"))
 class Sampler:
     """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three
     parts of a step.
@@ -68,6 +70,9 @@ class Sampler:
     # each transition's step size is drawn from step_size (1 - jitter, 1 + jitter), against
     # resonances
     jitter: float = 0.0
+    # transitions in which the step size falls along half a cosine, and then begins anew; 0: it
+    # stays
+    cycle: int = 0
 
     @property
     def label(self) -> str:
@@ -96,7 +101,8 @@ class Sampler:
         momentum: trees.PyTree = ()
         if not self.resample_momentum:
             momentum = _first_momentum(self.proposal, key, position)
-        state = State(position, momentum, _remember(self, position))
+        number: Any = jnp.int32(0) if self.cycle else ()
+        state = State(position, momentum, _remember(self, position), number)
         if trees.is_concrete(state.memory) and not all(
             bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)
         ):
@@ -196,8 +202,18 @@ class Sampler:
         jax.eval_shape(count, jax.random.key(0), position)
         return self.num_steps * counted[0]
 
+    def _stretch(self, state: State, randomness: Randomness) -> Any:
+        """What the step size is multiplied by: drawn apart from the state, or known from the
+        transition's number, so that every transition stays exact.
+        """
+        stretch = randomness.stretch if self.jitter else 1.0
+        if not self.cycle:
+            return stretch
+        # epsilon_k = (epsilon / 2) (1 + cos(pi (k mod C) / C))
+        return 0.5 * stretch * (1.0 + jnp.cos(jnp.pi * state.number / self.cycle))
+
     def _run(
-        self, origin: Phase, randomness: Randomness, rows: Any
+        self, state: State, origin: Phase, randomness: Randomness, rows: Any
     ) -> tuple[Phase, jax.Array, int]:
         """The trajectory's end, its work, and the gradients that each step asked for."""
 
@@ -210,8 +226,8 @@ class Sampler:
             )
 
         proposal: Any = self.proposal
-        if self.jitter:
-            step_size = self.settings["step_size"] * randomness.stretch
+        if self.jitter or self.cycle:
+            step_size = self.settings["step_size"] * self._stretch(state, randomness)
             proposal = with_settings(proposal, step_size=step_size)
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
         return run_trajectory(proposal, origin, randomness.noise, needed, gradient, self.num_steps)
@@ -221,7 +237,7 @@ class Sampler:
         from the target's data.
         """
         origin = self._origin(state, randomness)
-        end, work, calls = self._run(origin, randomness, rows)
+        end, work, calls = self._run(state, origin, randomness, rows)
         decision = self.acceptance.decide(
             self.target, randomness.test, state.memory, end.position, work
         )
@@ -234,7 +250,7 @@ class Sampler:
         whether they were enough; if not, it has to be made by `advance`.
         """
         origin = self._origin(state, randomness)
-        end, work, calls = self._run(origin, randomness, rows)
+        end, work, calls = self._run(state, origin, randomness, rows)
         decision, is_decided = self.acceptance.decide_from(
             foreseen, test_rows, self.target, randomness.test, state.memory, end.position, work
         )
@@ -252,9 +268,15 @@ class Sampler:
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
         turned = self.proposal.reverse(origin)
         reached = end.position if decision.position is None else decision.position
-        accepted = State(reached, () if self.resample_momentum else end.momentum, decision.memory)
+        following: Any = (state.number + 1) % self.cycle if self.cycle else ()
+        accepted = State(
+            reached, () if self.resample_momentum else end.momentum, decision.memory, following
+        )
         rejected = State(
-            turned.position, () if self.resample_momentum else turned.momentum, state.memory
+            turned.position,
+            () if self.resample_momentum else turned.momentum,
+            state.memory,
+            following,
         )
         state = trees.where(decision.is_accepted, accepted, rejected)
 

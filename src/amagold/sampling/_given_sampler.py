@@ -31,6 +31,7 @@ class Given:
     numbers: str  # a checksum of all traced settings, the mass among them
     target_acceptance: float | None
     mass: str | None
+    cycle: int = 0  # transitions in which the step size falls; 0: it stays
 
     @classmethod
     def from_sampler(cls, sampler: Sampler, warmup: Warmup) -> "Given":
@@ -50,6 +51,7 @@ class Given:
             numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
             target_acceptance=warmup.target_acceptance,
             mass=warmup.mass,
+            cycle=sampler.cycle,
         )
 
     def sentences(self) -> list[str]:
@@ -61,6 +63,8 @@ class Given:
             f"{self.gradient.lower()} gradients{batch}"
         )
         lines = [f"The sampler as given ({self.label}): {kind}."]
+        if self.cycle:
+            lines.append(f"The step size falls to nearly zero in every {self.cycle} transitions.")
         adapted = []
         if self.target_acceptance is not None:
             adapted.append(f"the step size, to an acceptance of {self.target_acceptance:g}")
