@@ -36,11 +36,13 @@ from .interop import from_numpyro as from_numpyro
 from .processes import PeerError as PeerError
 from .runner import run_chains as run_chains
 from .samplers import (
+    BlockSampler as BlockSampler,
     Info as Info,
     Sampler as Sampler,
     State as State,
     amagold as amagold,
     amortized as amortized,
+    blocks as blocks,
     cyclical as cyclical,
     from_sgd as from_sgd,
     ggmc as ggmc,

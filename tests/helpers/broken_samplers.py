@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from exact_samplers import amagold_with, by_place, rotation
+from exact_samplers import amagold_with, by_place, rotation, two_blocks
 from exact_target import log_likelihood, target
 
 import amagold
@@ -11,6 +11,8 @@ from amagold import acceptance, gradients
 from amagold.acceptance import FullTest
 from amagold.core import trees
 from amagold.gradients._full_gradient import energy_gradient
+from amagold.samplers import BlockSampler, State
+from amagold.target._conditional_target import part_at, with_part
 from amagold.trajectory import (
     Leapfrog,
     NoseHoover,
@@ -187,6 +189,42 @@ class RestartsByPlace(NamedTuple):
         return after._replace(number=number), info
 
 
+@trees.record(static=("places", "num_steps"))
+class OthersAsTheyWere(BlockSampler):
+    """Bug: each block is given the others as they were before the transition."""
+
+    def advance(self, state, randomness, rows=None):
+        position, momentum, infos = state.position, dict(state.momentum), {}
+        for name, place in self.places:
+            block = self.given(name, place, state.position)
+            part = part_at(state.position, place)
+            moved, infos[name] = block.advance(
+                State(part, momentum[name], block.remember(part)), randomness[name]
+            )
+            position = with_part(position, place, moved.position)
+            momentum[name] = moved.momentum
+        memory = self.remember(position)
+        return State(position, momentum, memory, state.number), self._told(infos)
+
+
+@trees.record(static=("places", "num_steps"))
+class MemoryOfBefore(BlockSampler):
+    """Bug: a block's test remembers the energies of before the other block moved."""
+
+    def advance(self, state, randomness, rows=None):
+        position, momentum, infos = state.position, dict(state.momentum), {}
+        for name, place in self.places:
+            block = self.given(name, place, position)
+            part = part_at(position, place)
+            moved, infos[name] = block.advance(
+                State(part, momentum[name], state.memory), randomness[name]
+            )
+            position = with_part(position, place, moved.position)
+            momentum[name] = moved.momentum
+        memory = self.remember(position)
+        return State(position, momentum, memory, state.number), self._told(infos)
+
+
 class FixedOrder(NamedTuple):
     """Bug: every trajectory sees the same batches in the same order, and claims that this
     is fine.
@@ -245,6 +283,8 @@ def broken_samplers():
         samplers[f"{kind}: a cycle by the place"] = RestartsByPlace(
             amagold.cyclical(amagold_with("iid", resample, step_size=0.15), 3)
         )
+    samplers["irreversible: blocks, others as they were"] = two_blocks(kind=OthersAsTheyWere)
+    samplers["irreversible: blocks, memory of before"] = two_blocks(kind=MemoryOfBefore)
     samplers["irreversible: thermostat not negated"] = with_thermostat(
         ThermostatNotNegated, False, 2
     )

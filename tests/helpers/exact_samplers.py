@@ -103,6 +103,23 @@ def rotation(resample_momentum, scale=1.0, kind=Rotation, **settings):
     )
 
 
+def two_blocks(scale=1.0, kind=None, second_test=None):
+    """One parameter after the other: minibatches with a kept momentum, and HMC."""
+    sampler = amagold.blocks(
+        target(),
+        {
+            0: lambda on: amagold.amagold(
+                on, step_size=0.2 * scale, num_steps=3, batch_size=2, resample_momentum=False
+            ),
+            1: lambda on: amagold.hmc(
+                on, step_size=0.5 * scale, num_steps=2, acceptance=second_test
+            ),
+        },
+        init=CENTER,
+    )
+    return sampler if kind is None else kind(**vars(sampler))
+
+
 def exact_samplers(scale=1.0):
     """Name -> sampler, with all step sizes multiplied by `scale`."""
     samplers = {}
@@ -169,6 +186,9 @@ def exact_samplers(scale=1.0):
             batch_size=2,
             acceptance=acceptance.full(),
         )
+    samplers["blocks"] = two_blocks(scale)
+    # which remember different things, so that either makes its own anew
+    samplers["blocks of two tests"] = two_blocks(scale, second_test=acceptance.full("total", 3))
     samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers
 

@@ -43,7 +43,8 @@ class Combination(NamedTuple):
     def label(self) -> str:
         if self.test != OWN:
             return parts.TESTS[self.test].label
-        return "biased"  # the samplers without a choice of test have none
+        # most samplers without a choice of test have none
+        return parts.SAMPLERS[self.sampler].label or "biased"
 
 
 class Options(NamedTuple):

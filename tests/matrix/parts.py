@@ -36,7 +36,7 @@ def _standard_normal(position):
 
 class Part(NamedTuple):
     build: Callable[..., Any]
-    label: str = ""  # of the draws, for a test
+    label: str = ""  # of the draws, for a test, or a sampler without a choice of one
 
 
 def _amortized(proposal: Callable[[], Any]) -> Part:
@@ -66,6 +66,18 @@ SAMPLERS = {
         )
     ),
     "psgld running": Part(lambda on, **parts: samplers.psgld(on, **STEPS, **parts)),
+    "blocks": Part(
+        lambda on: samplers.blocks(
+            on,
+            {
+                0: lambda part: samplers.amagold(
+                    part, **STEPS, batch_size=BATCH_SIZE, resample_momentum=False
+                ),
+                1: lambda part: samplers.hmc(part, **STEPS, acceptance=acceptance.full("total")),
+            },
+        ),
+        "exact",
+    ),
     "cyclical": Part(
         lambda on, **parts: samplers.cyclical(samplers.amagold(on, **STEPS, **parts), 3)
     ),
@@ -97,7 +109,7 @@ FAMILY_TESTS = {"full", "never_reject", "tuna"}
 FAMILY_GRADIENTS = {("control_variate", "iid"), ("full", ""), ("minibatch", "palindrome")}
 # names that are no sampler, no proposal, no test, no gradient and no plan
 OTHERS = {
-    samplers: {"Info", "Randomness", "Sampler", "State"},
+    samplers: {"BlockSampler", "Info", "Kernel", "Randomness", "Sampler", "State"},
     trajectory: {"Phase", "Proposal", "Thermostatted", "from_densities"},
     acceptance: {"Acceptance", "Decision", "UnboundTest", "predicted_acceptance"},
     gradients: {"GradientEstimator"},

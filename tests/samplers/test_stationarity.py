@@ -24,8 +24,8 @@ SOME_EXACT = [
     "amagold irreversible jitter",
     "rotation irreversible",
     "user's skew proposal irreversible",
-    "sms_ubu corrected irreversible",
     "sgnht corrected irreversible",
+    "blocks of two tests",
     "hmc",
     "sgld corrected",
 ]
@@ -59,7 +59,7 @@ def test_exact_draws_stay_exact(name):
     )
     for states in (after_one, after_many):
         assert worst(shift(draws, states)) < 1.0
-        if jax.tree.leaves(states.momentum):
+        if isinstance(states.momentum, (jax.Array, Thermostatted)):
             assert worst(momentum_features(states)) < 1.0
 
 
@@ -75,9 +75,9 @@ def test_a_wall_is_honoured_exactly(name):
 
 @pytest.mark.parametrize(
     "name",
-    # every second of the irreversible ones here, all of them among the slow tests
+    # every third of the irreversible ones here, all of them among the slow tests
     some_of(
-        broken_samplers(), *[name for name in broken_samplers() if name.startswith("irr")][::2]
+        broken_samplers(), *[name for name in broken_samplers() if name.startswith("irr")][::3]
     ),
 )
 def test_planted_bugs_are_seen(name):

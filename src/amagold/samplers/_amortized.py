@@ -18,6 +18,7 @@ from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
 from amagold.gradients import GradientEstimator, full as full_gradient
 from amagold.samplers._info import Info, count
+from amagold.samplers._kernel import Kernel
 from amagold.target import Target
 from amagold.trajectory._densities import from_densities
 from amagold.trajectory._phase import Phase, Proposal
@@ -52,8 +53,13 @@ class Randomness(NamedTuple):
     stretch: Any = ()
 
 
+# chains come after the steps where there are steps, so that a step's scan reads them without a
+# transposition
+CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0, stretch=0)
+
+
 @trees.record(static=("num_steps", "resample_momentum", "jitter", "cycle"))
-class Sampler:
+class Sampler(Kernel):
     """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three
     parts of a step.
 
@@ -92,17 +98,20 @@ class Sampler:
         """The sampler with other settings of its proposal; traced values may be given."""
         return dataclasses.replace(self, proposal=with_settings(self.proposal, **settings))
 
+    @property
+    def tuned(self) -> Proposal:
+        return self.proposal
+
+    def with_tuned(self, tuned: Proposal) -> "Sampler":
+        return dataclasses.replace(self, proposal=tuned)
+
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
         """The state at a position. A kept momentum starts from its stationary law if a key is
         given, else from zero.
         """
         position = trees.as_position(position)
         self.check(position)
-        momentum: trees.PyTree = ()
-        if not self.resample_momentum:
-            momentum = _first_momentum(self.proposal, key, position)
-        number: Any = jnp.int32(0) if self.cycle else ()
-        state = State(position, momentum, _remember(self, position), number)
+        state = self.rest(position, key)._replace(memory=_remember(self, position))
         if trees.is_concrete(state.memory) and not all(
             bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)
         ):
@@ -111,6 +120,41 @@ class Sampler:
                 "density is positive"
             )
         return state
+
+    def rest(self, position: trees.PyTree, key: jax.Array | None) -> State:
+        """The same without what the test remembers."""
+        momentum: trees.PyTree = ()
+        if not self.resample_momentum:
+            momentum = _first_momentum(self.proposal, key, position)
+        return State(position, momentum, (), jnp.int32(0) if self.cycle else ())
+
+    def remember(self, position: trees.PyTree) -> Any:
+        return self.acceptance.remember(self.target, position)
+
+    def energy(self, state: State) -> Any:
+        return self.acceptance.energy(state.memory)
+
+    def known_reference(self) -> Any:
+        return self.gradient.known_reference() or self.acceptance.known_reference()
+
+    def known_norm(self) -> Any:
+        return self.acceptance.known_norm()
+
+    @property
+    def uses_work(self) -> bool:
+        return self.acceptance.uses_work
+
+    @property
+    def is_count_fixed(self) -> bool:
+        return self.acceptance.is_count_fixed
+
+    @property
+    def is_external(self) -> bool:
+        return self.gradient.is_external
+
+    @property
+    def chain_axes(self) -> Randomness:
+        return CHAIN_AXES
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the proposal does not fit positions like
@@ -201,6 +245,13 @@ class Sampler:
 
         jax.eval_shape(count, jax.random.key(0), position)
         return self.num_steps * counted[0]
+
+    def num_gradient_examples(self, position: trees.PyTree) -> int:
+        return self.num_gradients(position) * self.gradient.num_examples(self.target)
+
+    @property
+    def num_energy_examples(self) -> int:
+        return self.acceptance.num_examples(self.target)
 
     def _stretch(self, state: State, randomness: Randomness) -> Any:
         """What the step size is multiplied by: drawn apart from the state, or known from the
@@ -396,7 +447,7 @@ def _step(
 
 @jax.jit
 def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
-    return sampler.acceptance.remember(sampler.target, position)
+    return sampler.remember(position)
 
 
 def _first_momentum(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from amagold.core.array_types import PyTree
 from amagold.core.randomness import normal_like
-from amagold.core.shapes import Form, Leaf, Number, Position, RandomKey
+from amagold.core.shapes import Form, Leaf, Number, Position, RandomKey, Scalar
 
 # below this b - 2 tanh(b / 2) is taken from its series, because the difference would cancel
 SMALL = 0.25
@@ -38,7 +38,7 @@ def drifted_by(
 
     The mean is symmetric in p and p': seen backwards, -p' becomes -p and q' goes back to q.
     """
-    along, spread = _shares(jnp.asarray(decay))
+    along, spread = _shares(jnp.asarray(decay, jnp.result_type(float)))
     return jax.tree.map(
         partial(_drift, along=duration * along, spread=duration * spread), before, after, noise
     )
@@ -48,7 +48,7 @@ def _drift(before: Leaf, after: Leaf, error: Leaf, *, along: Number, spread: Num
     return (along * (before + after) + spread * error).astype(before.dtype)
 
 
-def _shares(b: Leaf) -> tuple[Leaf, Leaf]:
+def _shares(b: Scalar) -> tuple[Scalar, Scalar]:
     """tanh(b/2) / b and sqrt(2 (b - 2 tanh(b/2))) / b, also for a b near zero."""
     large, square = jnp.maximum(b, SMALL), b * b
     # 2 tanh(b/2) / b = 1 - b^2 / 12 + b^4 / 120 - 17 b^6 / 20160 + 31 b^8 / 362880

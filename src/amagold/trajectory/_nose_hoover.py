@@ -60,6 +60,7 @@ class NoseHoover:
         return Phase(phase.position, Thermostatted(*trees.negate(tuple(phase.momentum))))
 
     def step(self, phase: Phase, noise: Position, gradient: Gradient) -> tuple[Phase, Scalar]:
+        assert isinstance(phase.momentum, Thermostatted)
         momentum, thermostat = phase.momentum
         middle = self._drift(phase.position, momentum)
         thermostat, heat = self._heat(momentum, thermostat)
