@@ -28,11 +28,11 @@ def regression():
     return amagold.models.logistic(X, y.astype(int), 2.0, standardize=False)
 
 
-CORRELATION = 0.9
+CORRELATION = 0.5
 
 
 def gaussian_likelihood(position, row):
-    """Rows around the position, each direction but the first shared with correlation 0.9."""
+    """Rows around the position, each direction but the first shared with correlation 0.5."""
     away = row - position
     along = jnp.sum(away) / jnp.sqrt(position.shape[0])
     across = jnp.sum(away**2) - along**2

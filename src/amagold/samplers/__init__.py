@@ -5,7 +5,7 @@ and tests.
 from amagold.samplers._amagold import amagold
 from amagold.samplers._amortized import Info, Randomness, Sampler, State, amortized
 from amagold.samplers._block_sampler import BlockSampler
-from amagold.samplers._blocks import blocks
+from amagold.samplers._compose import blocks
 from amagold.samplers._cyclical import cyclical
 from amagold.samplers._from_sgd import from_sgd
 from amagold.samplers._ggmc import ggmc

@@ -59,9 +59,8 @@ def layout(
             if name not in left_out
         }
         | {
-            block_column(name, block): Variable((), STATISTICS[name])
-            for block in getattr(sampler, "names", ())
-            for name in BLOCK_COLUMNS
+            name: Variable((), kind)
+            for name, kind in block_statistics(getattr(sampler, "names", ())).items()
         },
         "warmup_sample_stats": {
             name: Variable((), kind)
@@ -72,6 +71,13 @@ def layout(
     if keeps_warmup:
         groups["warmup_posterior"] = describe(reported_form(sampler.target, position))
     return groups
+
+
+def block_statistics(blocks: tuple[str, ...]) -> dict[str, str]:
+    """What is kept of each block of a sampler that has some."""
+    return {
+        block_column(name, block): STATISTICS[name] for block in blocks for name in BLOCK_COLUMNS
+    }
 
 
 def counts_alike(sampler: Sampler) -> bool:
