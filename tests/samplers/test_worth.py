@@ -1,6 +1,6 @@
 """When each member of the family is worth using: effective draws per pass over the data, and biases
 without a test, at equal gradient evaluations. `pytest -s -m slow tests/samplers/test_worth.py`
-prints the table of docs/design.md.
+prints the figures of docs/samplers.md.
 """
 
 from functools import cache
@@ -104,7 +104,8 @@ def measure(problem, num_samples):
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_effective_draws_of_exact_members(problem):
     found = {name: ess for name, (_, ess) in measure(problem, 1000).items()}
-    assert all(ess > 0.0 for ess in found.values())
+    assert min(found["amagold"], found["sms_ubu"], found["sgnht"]) > 3.0 * found["amagold iid"]
+    assert found["amagold"] > found["ggmc"]
 
 
 def biased_members(target, step_size, mass):
@@ -139,7 +140,8 @@ def test_biases_without_a_test():
         ratio = values.to_numpy().reshape(-1, draws.shape[-1]).std(axis=0) / spread
         found[name] = float(np.abs(np.log(ratio)).mean())
         print(f"{name:16} mean |log(sd / exact sd)| {found[name]:.3f}")
-    assert found["sms_ubu"] < found["sghmc"]
+    assert found["sgnht"] < 0.2 * found["sghmc"]
+    assert found["sms_ubu"] < 0.2 * found["sghmc"]
 
 
 def learnt_scales(target):
@@ -181,7 +183,7 @@ def test_what_a_preconditioner_brings():
         ),
     }
     print({name: round(ess) for name, ess in found.items()})
-    assert found["psgld, frozen"] > found["sgld"]
+    assert found["sgld, mass"] > found["psgld, frozen"] > 3.0 * found["sgld"]
 
 
 def funnel(position):
@@ -230,3 +232,4 @@ def test_what_cycles_bring():
             found[name, step_size] = ess_of(run)
             print(f"{name:9} step size {step_size:4}: {found[name, step_size]:.0f} effective draws")
     assert found["cyclical", 2.0] > 10.0 * found["fixed", 2.0]
+    assert found["fixed", 0.5] > found["cyclical", 0.5]
