@@ -44,16 +44,23 @@ from .interop import (
 from .processes import PeerError as PeerError
 from .runner import run_chains as run_chains
 from .samplers import (
+    BlockSampler as BlockSampler,
     Info as Info,
     Sampler as Sampler,
     State as State,
     amagold as amagold,
     amortized as amortized,
+    blocks as blocks,
+    cyclical as cyclical,
     from_sgd as from_sgd,
+    ggmc as ggmc,
     hmc as hmc,
     l2mc as l2mc,
+    psgld as psgld,
     sghmc as sghmc,
     sgld as sgld,
+    sgnht as sgnht,
+    sms_ubu as sms_ubu,
 )
 from .sampling import (
     Run as Run,

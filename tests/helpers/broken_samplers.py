@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from exact_samplers import OfSomeSteps, amagold_with, rotation
+from exact_samplers import OfSomeSteps, amagold_with, by_place, rotation, two_blocks
 from exact_target import log_likelihood, target
 
 import amagold
@@ -11,7 +11,19 @@ from amagold import acceptance, gradients
 from amagold.acceptance import FullTest
 from amagold.core import trees
 from amagold.gradients._full_gradient import energy_gradient
-from amagold.trajectory import Leapfrog, Phase, Rotation
+from amagold.samplers import BlockSampler, State
+from amagold.target._conditional_target import part_at, with_part
+from amagold.trajectory import (
+    Leapfrog,
+    NoseHoover,
+    Obabo,
+    Phase,
+    Preconditioned,
+    Rotation,
+    RunningPreconditioner,
+    Ubu,
+)
+from amagold.trajectory._free_motion import renew
 from amagold.trajectory._mass_matrix import as_mass
 
 
@@ -102,6 +114,124 @@ class KicksByAll(Rotation):
         return end, work + 0.5 * self.step_size * trees.dot(middle, before)
 
 
+@trees.record()
+class OneKick(Obabo):
+    """Bug: the work of the second half kick is left out."""
+
+    def step(self, phase, noise, gradient):
+        end, work = super().step(phase, noise, gradient)
+        momentum = renew(phase.momentum, noise[0], self.step_size * self.friction)
+        return end, self._half_kick(momentum, gradient(phase.position))[1] + 0.0 * work
+
+
+@trees.record()
+class UnevenDrift(Ubu):
+    """Bug: the position drifts by the momentum that a half step begins with, not by both."""
+
+    def _free(self, phase, noise):
+        after = super()._free(phase, noise)
+        return Phase(phase.position + 0.5 * self.step_size * phase.momentum, after.momentum)
+
+
+@trees.record()
+class VolumeForgotten(NoseHoover):
+    """Bug: the volume that damping takes away is left out of the work."""
+
+    def _damp(self, momentum, thermostat):
+        after, work = super()._damp(momentum, thermostat)
+        size = trees.size(momentum)
+        lost = 0.5 * self.step_size * thermostat / jnp.sqrt(self.inertia * size)
+        return after, work + size * lost
+
+
+@trees.record()
+class ThermostatNotNegated(NoseHoover):
+    """Bug: on rejection the momentum is negated, the thermostat is not."""
+
+    def reverse(self, phase):
+        turned = super().reverse(phase)
+        return Phase(
+            turned.position, turned.momentum._replace(thermostat=phase.momentum.thermostat)
+        )
+
+
+@trees.record(functions=("preconditioner",))
+class DeterminantForgotten(Preconditioned):
+    """Bug: the density leaves the determinant of the preconditioner out."""
+
+    def log_density(self, origin, destination, gradient):
+        volume = jnp.log(self.preconditioner(origin)).sum()
+        return super().log_density(origin, destination, gradient) + 0.5 * volume
+
+
+@trees.record()
+class TestedWhileRunning(RunningPreconditioner):
+    """Bug: a test follows a preconditioner that still learns, as if it were fixed."""
+
+    __test__ = False
+    symmetry = "reversible"
+
+    def step(self, phase, noise, gradient):
+        end, _ = super().step(phase, noise, gradient)
+        scales = self.scales(end.momentum)
+        fixed = Preconditioned(self.step_size, lambda position: scales)
+        here, there = phase.position, end.position
+        back = fixed.log_density(there, here, gradient)
+        return end, back - fixed.log_density(here, there, gradient)
+
+
+class RestartsByPlace(NamedTuple):
+    """Bug: a cycle begins anew where the chain has come to a place, so that the step size tells of
+    the state.
+    """
+
+    sampler: amagold.Sampler
+
+    def init(self, position, key):
+        return self.sampler.init(position, key)
+
+    def step(self, key, state):
+        after, info = self.sampler.step(key, state)
+        number = jnp.where(after.position[0] > 0.0, 0, after.number)
+        return after._replace(number=number), info
+
+
+@trees.record(static=("places", "num_steps"))
+class OthersAsTheyWere(BlockSampler):
+    """Bug: each block is given the others as they were before the transition."""
+
+    def advance(self, state, randomness, rows=None):
+        position, momentum, infos = state.position, dict(state.momentum), {}
+        for name, place in self.places:
+            block = self.given(name, place, state.position)
+            part = part_at(state.position, place)
+            moved, infos[name] = block.advance(
+                State(part, momentum[name], block.remember(part)), randomness[name]
+            )
+            position = with_part(position, place, moved.position)
+            momentum[name] = moved.momentum
+        memory = self.remember(position)
+        return State(position, momentum, memory, state.number), self._told(infos)
+
+
+@trees.record(static=("places", "num_steps"))
+class MemoryOfBefore(BlockSampler):
+    """Bug: a block's test remembers the energies of before the other block moved."""
+
+    def advance(self, state, randomness, rows=None):
+        position, momentum, infos = state.position, dict(state.momentum), {}
+        for name, place in self.places:
+            block = self.given(name, place, position)
+            part = part_at(position, place)
+            moved, infos[name] = block.advance(
+                State(part, momentum[name], state.memory), randomness[name]
+            )
+            position = with_part(position, place, moved.position)
+            momentum[name] = moved.momentum
+        memory = self.remember(position)
+        return State(position, momentum, memory, state.number), self._told(infos)
+
+
 class FixedOrder(NamedTuple):
     """Bug: every trajectory sees the same batches in the same order, and claims that this
     is fine.
@@ -120,6 +250,14 @@ def with_proposal(kind, resample_momentum, step_size=0.1, friction=2.0):
     proposal = kind(step_size, friction, as_mass(1.0))
     return amagold.amortized(
         target(), proposal, 4, gradients.minibatch(2), resample_momentum=resample_momentum
+    )
+
+
+def with_thermostat(kind, resample_momentum, batch_size):
+    """A light one, which moves far."""
+    proposal = kind(0.15, 0.5, as_mass(1.0), inertia=0.05)
+    return amagold.amortized(
+        target(), proposal, 4, gradients.minibatch(batch_size), resample_momentum=resample_momentum
     )
 
 
@@ -149,5 +287,26 @@ def broken_samplers():
         samplers[f"{kind}: fixed order of batches"] = amagold_with(
             FixedOrder(), resample, num_steps=3
         )
+        samplers[f"{kind}: one kick of two"] = with_proposal(OneKick, resample)
+        samplers[f"{kind}: an uneven drift"] = with_proposal(UnevenDrift, resample)
+        samplers[f"{kind}: volume forgotten"] = with_thermostat(VolumeForgotten, resample, 4)
+        samplers[f"{kind}: a cycle by the place"] = RestartsByPlace(
+            amagold.cyclical(amagold_with("iid", resample, step_size=0.15), 3)
+        )
+    samplers["irreversible: blocks, others as they were"] = two_blocks(kind=OthersAsTheyWere)
+    samplers["irreversible: blocks, memory of before"] = two_blocks(kind=MemoryOfBefore)
+    samplers["irreversible: thermostat not negated"] = with_thermostat(
+        ThermostatNotNegated, False, 2
+    )
+    samplers["reversible: determinant forgotten"] = amagold.amortized(
+        target(), DeterminantForgotten(0.5, by_place), 3, gradients.minibatch(2)
+    )
+    samplers["irreversible: tested while running"] = amagold.amortized(
+        target(),
+        TestedWhileRunning(0.6, 0.5),
+        3,
+        gradients.minibatch(2),
+        resample_momentum=False,
+    )
     samplers["irreversible: momentum not negated"] = with_proposal(NotNegated, False, 0.12, 0.1)
     return samplers

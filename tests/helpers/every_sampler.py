@@ -1,11 +1,18 @@
 """Every sampler of the library, on a target of any form, for the tests that none may escape."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import amagold
 from amagold import acceptance, gradients
 from amagold.trajectory import RandomWalk
+
+
+def wider_outside(position):
+    """A preconditioner that depends on the position."""
+    return jax.tree.map(lambda leaf: 1.0 + jnp.tanh(leaf) ** 2, position)
+
 
 SAMPLERS = {
     "amagold": lambda target, step_size: amagold.amagold(
@@ -53,12 +60,41 @@ SAMPLERS = {
         gradient=gradients.minibatch(4, plan="palindrome"),
         acceptance=acceptance.full(),
     ),
+    "ggmc": lambda target, step_size: amagold.ggmc(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
+    "sms_ubu": lambda target, step_size: amagold.sms_ubu(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
+    "sms_ubu corrected": lambda target, step_size: amagold.sms_ubu(
+        target, step_size=step_size, num_steps=3, batch_size=4, acceptance=acceptance.full()
+    ),
+    "sgnht": lambda target, step_size: amagold.sgnht(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
+    "sgnht corrected": lambda target, step_size: amagold.sgnht(
+        target, step_size=step_size, num_steps=3, batch_size=4, acceptance=acceptance.full()
+    ),
+    "psgld": lambda target, step_size: amagold.psgld(
+        target, step_size=step_size, num_steps=3, batch_size=4
+    ),
+    "psgld corrected": lambda target, step_size: amagold.psgld(
+        target,
+        step_size=step_size,
+        num_steps=3,
+        preconditioner=wider_outside,
+        batch_size=4,
+        acceptance=acceptance.full(),
+    ),
+    "cyclical": lambda target, step_size: amagold.cyclical(
+        amagold.amagold(target, step_size=step_size, num_steps=3, batch_size=4), 5
+    ),
     "random walk": lambda target, step_size: amagold.amortized(target, RandomWalk(step_size), 3),
 }
-BIASED = {"sghmc", "sghmc kept", "sgld"}
+BIASED = {"sghmc", "sghmc kept", "sgld", "sms_ubu", "sgnht", "psgld"}
 ALL_DATA = {"amagold noisy", "l2mc", "hmc"}  # whose gradients see all examples, not four
 # where it is not one: a density with a gradient in it needs one at either end
-GRADIENTS_PER_STEP = {"sgld corrected": 2, "random walk": 0}
+GRADIENTS_PER_STEP = {"sgld corrected": 2, "psgld corrected": 2, "ggmc": 2, "random walk": 0}
 NUM_EXAMPLES = 12
 
 

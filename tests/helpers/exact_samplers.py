@@ -18,6 +18,14 @@ DIAGONAL = np.array([8.0, 12.0], np.float32)
 CENTER = np.array([-0.3, 0.9], np.float32)  # near the mode, and not at it
 
 
+FROZEN = np.array([0.05, 0.08], np.float32)
+
+
+def by_place(position):
+    """A preconditioner that depends on the position."""
+    return 0.05 + 0.1 * jax.nn.sigmoid(4.0 * position)
+
+
 class Jump(NamedTuple):
     """A proposal as a user would write it, with a momentum: a damped walk with a drift that depends
     on the minibatch.
@@ -112,6 +120,23 @@ def rotation(resample_momentum, scale=1.0, kind=Rotation, **settings):
     )
 
 
+def two_blocks(scale=1.0, kind=None, second_test=None):
+    """One parameter after the other: minibatches with a kept momentum, and HMC."""
+    sampler = amagold.blocks(
+        target(),
+        {
+            0: lambda on: amagold.amagold(
+                on, step_size=0.2 * scale, num_steps=3, batch_size=2, resample_momentum=False
+            ),
+            1: lambda on: amagold.hmc(
+                on, step_size=0.5 * scale, num_steps=2, acceptance=second_test
+            ),
+        },
+        init=CENTER,
+    )
+    return sampler if kind is None else kind(**vars(sampler))
+
+
 def exact_samplers(scale=1.0):
     """Name -> sampler, with all step sizes multiplied by `scale`."""
     samplers = {}
@@ -145,6 +170,20 @@ def exact_samplers(scale=1.0):
             amagold_with("iid", resample, num_steps=6, step_size=0.1 * scale)
         )
         samplers[f"rotation {kind}"] = rotation(resample, scale)
+        settings = dict(friction=0.7, batch_size=2, resample_momentum=resample)
+        samplers[f"ggmc {kind}"] = amagold.ggmc(
+            target(), step_size=0.14 * scale, num_steps=3, **settings
+        )
+        settings["acceptance"] = acceptance.full()
+        samplers[f"sms_ubu corrected {kind}"] = amagold.sms_ubu(
+            target(), step_size=0.1 * scale, **settings
+        )
+        samplers[f"sgnht corrected {kind}"] = amagold.sgnht(
+            target(), step_size=0.1 * scale, num_steps=4, **settings
+        )
+        samplers[f"cyclical {kind}"] = amagold.cyclical(
+            amagold_with("iid", resample, step_size=0.14 * scale), 3
+        )
         samplers[f"user's skew proposal {kind}"] = amagold.amortized(
             target(), Jump(0.1 * scale), 3, gradients.minibatch(2), resample_momentum=resample
         )
@@ -158,6 +197,18 @@ def exact_samplers(scale=1.0):
     samplers["sgld corrected"] = amagold.sgld(
         target(), step_size=0.15 * scale, num_steps=3, batch_size=2, acceptance=acceptance.full()
     )
+    for name, preconditioner in (("frozen", FROZEN), ("by place", by_place)):
+        samplers[f"psgld corrected, {name}"] = amagold.psgld(
+            target(),
+            step_size=0.5 * scale,
+            num_steps=3,
+            preconditioner=preconditioner,
+            batch_size=2,
+            acceptance=acceptance.full(),
+        )
+    samplers["blocks"] = two_blocks(scale)
+    # which remember different things, so that either makes its own anew
+    samplers["blocks of two tests"] = two_blocks(scale, second_test=acceptance.full("total", 3))
     samplers["random walk"] = amagold.amortized(target(), RandomWalk(0.15 * scale), 3)
     return samplers
 

@@ -28,7 +28,13 @@ SHORTER = {
     ("name", "number"),
     [
         (name, number)
-        for name in ("README.md", "CONTRIBUTING.md", "docs/interop.md", "docs/networks.md")
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "docs/interop.md",
+            "docs/networks.md",
+            "docs/samplers.md",
+        )
         for number in range(len(python_blocks(name)))
     ],
 )

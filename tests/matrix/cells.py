@@ -43,7 +43,8 @@ class Combination(NamedTuple):
     def label(self) -> str:
         if self.test != OWN:
             return parts.TESTS[self.test].label
-        return "biased"  # the samplers without a choice of test have none
+        # most samplers without a choice of test have none
+        return parts.SAMPLERS[self.sampler].label or "biased"
 
 
 class Options(NamedTuple):
@@ -137,6 +138,9 @@ def combinations() -> list[Combination]:
                 for name in sorted(parts.GRADIENTS)
                 for plan in (sorted(parts.PLANS) if parts.has_plan(name) else ("",))
             ]
+        if sampler in parts.FAMILY:
+            tests = [name for name in tests if name in parts.FAMILY_TESTS]
+            estimators = [each for each in estimators if each in parts.FAMILY_GRADIENTS]
         for momentum, test, (gradient, plan) in itertools.product(momenta, tests, estimators):
             found.append(Combination(sampler, momentum, test, gradient, plan))
     return found
@@ -146,6 +150,8 @@ def refusal(found: Combination) -> str | None:
     """How the library's sentence must begin where it refuses the combination; None where it must
     not.
     """
+    if found.sampler == "psgld running" and found.test != "never_reject":
+        return "preconditioner must be fixed for a test to follow"
     if found.plan == "external":
         if found.gradient == "control_variate":
             return "plan must not be 'external' with control variates"

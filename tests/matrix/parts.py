@@ -36,7 +36,7 @@ def _standard_normal(position):
 
 class Part(NamedTuple):
     build: Callable[..., Any]
-    label: str = ""  # of the draws, for a test
+    label: str = ""  # of the draws, for a test, or a sampler without a choice of one
 
 
 def _amortized(proposal: Callable[[], Any]) -> Part:
@@ -57,6 +57,30 @@ SAMPLERS = {
     "l2mc": Part(lambda on, **parts: samplers.l2mc(on, **STEPS, **parts)),
     "sghmc": Part(lambda on, **parts: samplers.sghmc(on, **STEPS, **parts)),
     "sgld": Part(lambda on, **parts: samplers.sgld(on, **STEPS, **parts)),
+    "ggmc": Part(lambda on, **parts: samplers.ggmc(on, **STEPS, **parts)),
+    "sms_ubu": Part(lambda on, **parts: samplers.sms_ubu(on, **STEPS, **parts)),
+    "sgnht": Part(lambda on, **parts: samplers.sgnht(on, **STEPS, **parts)),
+    "psgld": Part(
+        lambda on, **parts: samplers.psgld(
+            on, **STEPS, preconditioner=np.full(2, 0.5, np.float32), **parts
+        )
+    ),
+    "psgld running": Part(lambda on, **parts: samplers.psgld(on, **STEPS, **parts)),
+    "blocks": Part(
+        lambda on: samplers.blocks(
+            on,
+            {
+                0: lambda part: samplers.amagold(
+                    part, **STEPS, batch_size=BATCH_SIZE, resample_momentum=False
+                ),
+                1: lambda part: samplers.hmc(part, **STEPS, acceptance=acceptance.full("total")),
+            },
+        ),
+        "exact",
+    ),
+    "cyclical": Part(
+        lambda on, **parts: samplers.cyclical(samplers.amagold(on, **STEPS, **parts), 3)
+    ),
     "amortized RandomWalk": _amortized(lambda: trajectory.RandomWalk(0.3)),
     "amortized Rotation": _amortized(
         lambda: trajectory.Rotation(
@@ -70,14 +94,23 @@ RUN_BY = {
     "Euler": "sghmc",
     "Langevin": "sgld",
     "Leapfrog": "amagold",
+    "NoseHoover": "sgnht",
+    "Obabo": "ggmc",
+    "Preconditioned": "psgld",
     "RandomWalk": "amortized RandomWalk",
     "Rotation": "amortized Rotation",
+    "RunningPreconditioner": "psgld running",
+    "Ubu": "sms_ubu",
 }
-OTHER_WORDS = {"from_sgd"}
+OTHER_WORDS = {"from_sgd", "cyclical"}
+# other steps in the driver that amagold runs with every test and gradient: with some of them
+FAMILY = {"ggmc", "sms_ubu", "sgnht", "psgld", "psgld running"}
+FAMILY_TESTS = {"full", "never_reject", "tuna"}
+FAMILY_GRADIENTS = {("control_variate", "iid"), ("full", ""), ("minibatch", "palindrome")}
 # names that are no sampler, no proposal, no test, no gradient and no plan
 OTHERS = {
-    samplers: {"Info", "Randomness", "Sampler", "State"},
-    trajectory: {"Phase", "Proposal", "from_densities"},
+    samplers: {"BlockSampler", "Info", "Kernel", "Randomness", "Sampler", "State"},
+    trajectory: {"Phase", "Proposal", "Thermostatted", "from_densities"},
     acceptance: {"Acceptance", "Decision", "UnboundTest", "predicted_acceptance"},
     gradients: {"GradientEstimator"},
     batches: {"BatchPlan", "plan_by_name"},
@@ -120,7 +153,7 @@ def untaught(found: dict[str, list[str]] | None = None) -> list[str]:
     """
     found = library_parts() if found is None else found
     taught = {
-        "sampler": {*(name for name in SAMPLERS if not name.startswith("amortized ")), "amortized"},
+        "sampler": {name.split(" ")[0] for name in SAMPLERS},
         "proposal": {name for name, entry in RUN_BY.items() if entry in SAMPLERS},
         "test": set(TESTS),
         "gradient": set(GRADIENTS),
@@ -162,5 +195,6 @@ def has_plan(gradient: str) -> bool:
 
 def accepts(sampler: str, word: str) -> bool:
     """Whether a sampler takes this keyword; the library's own signature says so."""
-    entry = samplers.amagold if sampler == "from_sgd" else getattr(samplers, sampler.split()[0])
+    name = "amagold" if sampler in OTHER_WORDS else sampler.split(" ")[0]
+    entry = getattr(samplers, name)
     return word in inspect.signature(entry).parameters

@@ -83,7 +83,7 @@ def test_what_is_refused(plans):
             assert sentence is not None, f"{combination} is no longer refused"
             assert sentence.startswith(expected)
             seen.setdefault(expected, []).append(combination)
-    assert len(seen) == 3
+    assert len(seen) == 4
     assert sum(map(len, seen.values())) < len(cells.allowed())
 
 

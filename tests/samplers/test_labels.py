@@ -11,7 +11,18 @@ from exact_samplers import Jump
 
 import amagold
 from amagold import acceptance, gradients
-from amagold.trajectory import Euler, Langevin, Leapfrog, Phase, RandomWalk, Rotation
+from amagold.trajectory import (
+    Euler,
+    Langevin,
+    Leapfrog,
+    NoseHoover,
+    Obabo,
+    Phase,
+    RandomWalk,
+    Rotation,
+    RunningPreconditioner,
+    Ubu,
+)
 from amagold.trajectory._mass_matrix import as_mass
 
 TARGET = amagold.Density(lambda at: -0.5 * jnp.sum(at**2), init=np.zeros(2, np.float32))
@@ -48,6 +59,16 @@ CENTER = jnp.zeros(2)
             "friction must be positive with resample_momentum=False, got none in Rotation",
         ),
         (
+            NoseHoover(0.1, 0.0, UNIT),
+            {"resample_momentum": False},
+            "friction must be positive with resample_momentum=False, got none in NoseHoover",
+        ),
+        (
+            RunningPreconditioner(0.1),
+            {"resample_momentum": False},
+            "proposal must be reversible or skew-reversible for a test to follow",
+        ),
+        (
             Rotation(0.5, UNIT, CENTER, 0.0),
             {"resample_momentum": False},
             "friction must be positive",
@@ -70,6 +91,10 @@ def test_wrong_combinations_are_refused(proposal, settings, sentence):
         (Rotation(0.5, UNIT, CENTER, 0.2), {"resample_momentum": False}, "exact"),
         (Langevin(0.3, UNIT), {}, "exact"),
         (RandomWalk(0.3), {"resample_momentum": False}, "exact"),
+        (Obabo(0.1, 0.3, UNIT), {"resample_momentum": False}, "exact"),
+        (Ubu(0.1, 0.3, UNIT), {"resample_momentum": False}, "exact"),
+        (NoseHoover(0.1, 0.3, UNIT), {"resample_momentum": False}, "exact"),
+        (RunningPreconditioner(0.1), {"acceptance": acceptance.never_reject()}, "biased"),
         (Jump(0.1), {}, "exact"),
         (Jump(0.1), {"resample_momentum": False}, "exact"),
     ],
@@ -81,6 +106,53 @@ def test_right_ones_are_labelled(proposal, settings, label):
 def test_a_test_put_in_afterwards_does_not_make_it_exact():
     sampler = amagold.sghmc(TARGET, step_size=0.1, gradient=gradients.full())
     assert dataclasses.replace(sampler, acceptance=acceptance.full()).label == "biased"
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (
+            lambda: amagold.psgld(TARGET, step_size=0.1, acceptance=acceptance.full()),
+            "preconditioner must be fixed for a test to follow, got none",
+        ),
+        (
+            lambda: amagold.psgld(TARGET, step_size=0.1, preconditioner=np.array([1.0, -1.0])),
+            "preconditioner must be positive everywhere",
+        ),
+        (
+            lambda: amagold.psgld(TARGET, step_size=0.1, preconditioner=np.ones(3)).init(CENTER),
+            "preconditioner must give one positive number per parameter",
+        ),
+        (
+            lambda: amagold.sgnht(TARGET, step_size=0.1, inertia=0.0),
+            "inertia must be a finite number above 0",
+        ),
+        (
+            lambda: amagold.cyclical(amagold.hmc(TARGET, step_size=0.1), 1),
+            "length must be a whole number of at least 2",
+        ),
+        (
+            lambda: amagold.cyclical(amagold.amortized(TARGET, RandomWalk(0.3)), 5),
+            "sampler must have a step size, but its proposal RandomWalk",
+        ),
+    ],
+)
+def test_what_the_family_refuses(build, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        build()
+
+
+def test_what_a_run_has_learnt_may_be_frozen():
+    """A preconditioner that was learnt without a test is fixed afterwards, and then exact."""
+    learning = amagold.psgld(TARGET, step_size=0.1)
+    state, info = learning.step(jax.random.key(0), learning.init(np.ones(2)))
+    assert info.label == "biased"
+    learnt = learning.proposal.scales(state.momentum)
+    sampler = amagold.psgld(
+        TARGET, step_size=0.1, preconditioner=learnt, acceptance=acceptance.full()
+    )
+    state, info = sampler.step(jax.random.key(1), sampler.init(state.position))
+    assert info.label == "exact"
 
 
 class Silent(NamedTuple):

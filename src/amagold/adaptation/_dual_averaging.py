@@ -26,7 +26,7 @@ KEEP, SEARCH, POLISH = 0, 1, 2
 
 
 class StepSize(NamedTuple):
-    """The search so far; every field is one float32 number."""
+    """The search so far; every field is one float32 number, or one for each of several blocks."""
 
     log_step: jax.Array  # of the next transition
     log_average: jax.Array  # what it would be frozen at
@@ -36,18 +36,19 @@ class StepSize(NamedTuple):
     average_from: jax.Array  # the polish averages from this transition on
 
 
-def start_search(step_size: jax.Array | float) -> StepSize:
+def start_search(step_size: ArrayLike) -> StepSize:
     """Begin at a step size."""
     # in NumPy, because every operation of JAX on its own is a program to compile
-    log_step = np.log(np.float32(step_size))
-    fields = (log_step, log_step, log_step + np.log(np.float32(CENTRE)), 0.0, 0.0, 0.0)
-    return StepSize(*(jax.device_put(np.float32(value)) for value in fields))
+    log_step = np.log(np.asarray(step_size, np.float32))
+    none = np.zeros_like(log_step)
+    fields = (log_step, log_step, log_step + np.log(np.float32(CENTRE)), none, none, none)
+    return StepSize(*(jax.device_put(np.asarray(value, np.float32)) for value in fields))
 
 
-def start_polish(step_size: jax.Array | float, num_transitions: int) -> StepSize:
+def start_polish(step_size: ArrayLike, num_transitions: int) -> StepSize:
     """Begin the last part at a step size; its second half is averaged."""
     return start_search(step_size)._replace(
-        average_from=jax.device_put(np.float32(num_transitions // 2))
+        average_from=jax.device_put(np.full(np.shape(step_size), num_transitions // 2, np.float32))
     )
 
 

@@ -7,14 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
-from amagold.samplers import Sampler
+from amagold.samplers import Kernel
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass, Mass, ScalarMass
 
 
-def number(sampler: Sampler, name: str) -> float | None:
+def number(sampler: Kernel, name: str) -> float | None:
     """A setting of the sampler, if it has it and it is one number."""
     value = sampler.settings.get(name)
     return float(value) if value is not None and np.ndim(value) == 0 else None
+
+
+def step_sizes(sampler: Kernel) -> np.ndarray | None:
+    """The step size that warm-up may set, or those of all blocks; None where there are none."""
+    value = sampler.settings.get("step_size")
+    return None if value is None or np.ndim(value) > 1 else np.asarray(value, np.float32)
 
 
 def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:

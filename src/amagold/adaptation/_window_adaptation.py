@@ -12,7 +12,7 @@ import numpy as np
 
 from amagold.adaptation import _dual_averaging as step_size, _moments as moments
 from amagold.adaptation._length_search import MOST_STEPS, nothing_learnt
-from amagold.adaptation._mass_settings import log_scale, number, prepare_mass
+from amagold.adaptation._mass_settings import log_scale, prepare_mass, step_sizes
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_schedule
 from amagold.batches._batch_plans import Iid
@@ -22,7 +22,7 @@ from amagold.runner._block import Hook
 from amagold.runner._broken_bounds import check_bounds
 from amagold.runner._layout import most_transitions, plan_layout
 from amagold.runner._placed_chains import place
-from amagold.samplers import Info, Sampler, State
+from amagold.samplers import BlockSampler, Info, Kernel, Sampler, State
 
 # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is
 # adapted
@@ -81,9 +81,9 @@ class Rules(NamedTuple):
         )
 
 
-def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
+def make_rules(sampler: Kernel, num_warmup: int, warmup: Warmup) -> Rules:
     """The rules for a sampler that was given; raises where it has nothing to adapt."""
-    if warmup.target_acceptance is not None and not sampler.acceptance.uses_work:
+    if warmup.target_acceptance is not None and not sampler.uses_work:
         raise ValueError(
             f"target_acceptance needs a sampler with a test, got a {sampler.label} one that "
             "accepts everything; leave it out or use an "
@@ -91,7 +91,7 @@ def make_rules(sampler: Sampler, num_warmup: int, warmup: Warmup) -> Rules:
         )
     for name, wanted in (("step_size", warmup.target_acceptance), ("mass", warmup.mass)):
         if wanted is not None and (
-            name not in sampler.settings or (name == "step_size" and number(sampler, name) is None)
+            name not in sampler.settings or (name == "step_size" and step_sizes(sampler) is None)
         ):
             remedy = "leave it out of Warmup"
             raise ValueError(
@@ -112,8 +112,9 @@ def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
         )
     # strong types, as they come back from a checkpoint: a Python number would compile another
     # program
-    sampler = dataclasses.replace(sampler, proposal=jax.tree.map(_strong, sampler.proposal))
-    start = number(sampler, "step_size") or 1.0
+    sampler = sampler.with_tuned(jax.tree.map(_strong, sampler.tuned))
+    found = step_sizes(sampler)
+    start = np.float32(1.0) if found is None else found
     size = trees.size(one)
     if rules.searches:
         # every number of steps is a part of the same program
@@ -274,8 +275,9 @@ class Tuning(Hook):
 
         step = self.step
         if self.adapts:
-            rates = outside_counted(sampler, info, self.wanted)
-            rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
+            # one step size, or one for each block
+            rates = _rates_of_all(sampler, info, self.wanted)
+            rate = over_chains(jnp.sum(rates, axis=0)) / over_chains(jnp.float32(rates.shape[0]))
             step = step_size.update(step, self.stage, rate.astype(jnp.float32), self.wanted)
         collected = moments.update(self.moments, self.collects, states.position, axis_name)
         following = dataclasses.replace(self, step=step, moments=collected)
@@ -287,7 +289,15 @@ def _tuning(at: Progress, stage: Stage, wanted: float | None) -> Tuning:
     return Tuning(at.step, at.moments, *jax.device_put(asked), adapts=wanted is not None)
 
 
-def outside_counted(sampler: Sampler, info: Info, wanted: jax.Array) -> jax.Array:
+def _rates_of_all(sampler: Kernel, info: Info, wanted: jax.Array) -> jax.Array:
+    """The acceptance of each chain, and of each block whose step size is adapted."""
+    if not isinstance(sampler, BlockSampler):
+        return outside_counted(sampler, info, wanted)
+    by_block = [outside_counted(sampler, info.blocks[name], wanted) for name in sampler.tunable]
+    return jnp.stack(by_block, axis=-1)
+
+
+def outside_counted(sampler: Kernel, info: Info, wanted: jax.Array) -> jax.Array:
     """The acceptance that the step size is adapted by.
 
     No step is small enough to stay inside a wall's domain from next to it, so a proposal outside

@@ -11,9 +11,8 @@ from amagold.acceptance import FullTest
 from amagold.core import checks, trees
 from amagold.diagnose._reference_draws import ReferenceDraws, all_at, run_reference
 from amagold.diagnose._test_functions import Standardisation, measure, names, remember_total
-from amagold.gradients import Minibatch
 from amagold.runner import run_chunks, start_chains
-from amagold.samplers import Sampler
+from amagold.samplers import Kernel, Sampler
 from amagold.target import Density, Posterior, Target
 from amagold.target._reported import sampled
 
@@ -134,7 +133,7 @@ def check(
             "target must be an amagold.Posterior or amagold.Density, got "
             f"{type(target).__name__}; the sampler comes second"
         )
-    if not isinstance(sampler, Sampler):
+    if not isinstance(sampler, Kernel):
         raise ValueError(
             f"sampler must be a sampler of this library, got {type(sampler).__name__}; build one "
             "with amagold.amagold(target, ...)"
@@ -205,7 +204,7 @@ def _check_arguments(
             f"false_alarm_rate must be below 1, got {false_alarm_rate:g}; give a probability such "
             "as 1e-4"
         )
-    if isinstance(sampler.gradient, Minibatch) and sampler.gradient.is_external:
+    if sampler.is_external:
         raise ValueError(
             "sampler must draw its own batches to be checked, got plan='external'; check it with "
             "plan='iid' or 'epoch'"
@@ -224,7 +223,7 @@ def _run_sampler(
     starts = trees.unflatten_like(reference.positions, like)
     states = start_chains(sampler, starts, start_key)
     num_chains = reference.positions.shape[0]
-    has_ratio = isinstance(sampler.acceptance, FullTest)
+    has_ratio = isinstance(getattr(sampler, "acceptance", None), FullTest)
 
     total, balance, accepted, not_finite = 0.0, np.zeros(num_chains), 0.0, 0
     for latest, kept in run_chunks(sampler, run_key, states, num_transitions):

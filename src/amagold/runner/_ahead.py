@@ -15,7 +15,6 @@ import jax.numpy as jnp
 
 from amagold.data import OnHost, Spread
 from amagold.runner._block import (
-    CHAIN_AXES,
     Advanced,
     Hook,
     Kept,
@@ -26,6 +25,7 @@ from amagold.runner._block import (
 )
 from amagold.runner._layout import Layout
 from amagold.samplers import Info, Randomness, Sampler, State
+from amagold.samplers._amortized import CHAIN_AXES
 from amagold.target import Posterior
 
 

@@ -15,10 +15,6 @@ from amagold.samplers import Info, Randomness, Sampler, State
 
 Carry = TypeVar("Carry")
 
-# chains come after the steps where there are steps, so that a step's scan reads them without a
-# transposition
-CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0, stretch=0)
-
 
 @trees.record()
 class Hook:
@@ -26,12 +22,12 @@ class Hook:
     carry: what it learns is its fields. This one, which drawing has, does nothing.
     """
 
-    def before(self, sampler: Sampler) -> Sampler:
+    def before(self, sampler: Kernel) -> Kernel:
         """The sampler that makes the next transition."""
         return sampler
 
     def after(
-        self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
+        self, sampler: Kernel, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Hook", Any]:
         """The hook for the next transition, and what it notes of this one.
 
@@ -118,7 +114,7 @@ def _block(
 
     def draw(keys: jax.Array) -> Randomness:
         draw_one = partial(sampler.draw, position=one, late=layout.late)
-        return draw_one(keys) if alone else jax.vmap(draw_one, out_axes=CHAIN_AXES)(keys)
+        return draw_one(keys) if alone else jax.vmap(draw_one, out_axes=sampler.chain_axes)(keys)
 
     def transition(
         carry: tuple[State, Hook], drawn: Randomness
@@ -127,7 +123,7 @@ def _block(
         now = hook.before(sampler)
         # each step gathers its own rows: gathered ahead for a block, they would leave the
         # processor's cache before they are used
-        advance = now.advance if alone else jax.vmap(now.advance, in_axes=(0, CHAIN_AXES))
+        advance = now.advance if alone else jax.vmap(now.advance, in_axes=(0, sampler.chain_axes))
         states, info = advance(earlier, drawn)
         seen = with_chains((earlier, states, info)) if alone else (earlier, states, info)
         hook, note = hook.after(sampler, seen[0], seen[1], seen[2], axis_name)
@@ -165,9 +161,9 @@ def _block(
 def energies(sampler: Sampler, states: State, num_chains: int) -> Any:
     """U of each chain, where the test knows it; a lone one's without a chain axis."""
     if num_chains == 1:
-        return sampler.acceptance.energy(states.memory)
+        return sampler.energy(states)
     # the number of chains is given, because a test may remember nothing that would show it
-    return jax.vmap(sampler.acceptance.energy, axis_size=num_chains)(states.memory)
+    return jax.vmap(sampler.energy, axis_size=num_chains)(states)
 
 
 def with_chains(one: Any) -> Any:

@@ -86,9 +86,7 @@ def plan_layout(
 
 def most_transitions(sampler: Sampler, position: trees.PyTree, num_chains: int) -> int:
     """How many transitions of all chains on a device are short enough for one call."""
-    examples = sampler.num_steps * sampler.gradient.num_examples(
-        sampler.target
-    ) + sampler.acceptance.num_examples(sampler.target)
+    examples = sampler.num_gradient_examples(position) + sampler.num_energy_examples
     return max(1, MAX_WORK // (num_chains * max(1, examples) * trees.size(position)))
 
 

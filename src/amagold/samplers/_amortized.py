@@ -18,6 +18,7 @@ from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
 from amagold.gradients import GradientEstimator, full as full_gradient
 from amagold.samplers._info import Info, count
+from amagold.samplers._kernel import Kernel
 from amagold.target import Target
 from amagold.trajectory._densities import from_densities
 from amagold.trajectory._phase import Phase, Proposal
@@ -36,6 +37,8 @@ class State(NamedTuple):
     # r in standardised units, N(0, I); empty when it is drawn afresh for every transition
     momentum: trees.PyTree
     memory: Any  # what the test remembers of the position
+    # of the transition, where step sizes go in cycles; else empty
+    number: Any = ()
 
 
 class Randomness(NamedTuple):
@@ -50,8 +53,13 @@ class Randomness(NamedTuple):
     stretch: Any = ()
 
 
-@trees.record(static=("num_steps", "resample_momentum", "jitter"))
-class Sampler:
+# chains come after the steps where there are steps, so that a step's scan reads them without a
+# transposition
+CHAIN_AXES = Randomness(momentum=0, noise=1, gradient_noise=1, batches=1, test=0, stretch=0)
+
+
+@trees.record(static=("num_steps", "resample_momentum", "jitter", "cycle"))
+class Sampler(Kernel):
     """A target, a proposal, a gradient and a test: BlackJAX's `init` and `step`, and the three
     parts of a step.
 
@@ -71,6 +79,9 @@ class Sampler:
     # how many of the num_steps a trajectory makes, where warm-up looks for their number: one
     # traced number for all chains, which no state has a say in; None makes all of them
     first_steps: Any = None
+    # transitions in which the step size falls along half a cosine, and then begins anew; 0: it
+    # stays
+    cycle: int = 0
 
     @property
     def label(self) -> str:
@@ -90,16 +101,20 @@ class Sampler:
         """The sampler with other settings of its proposal; traced values may be given."""
         return dataclasses.replace(self, proposal=with_settings(self.proposal, **settings))
 
+    @property
+    def tuned(self) -> Proposal:
+        return self.proposal
+
+    def with_tuned(self, tuned: Proposal) -> "Sampler":
+        return dataclasses.replace(self, proposal=tuned)
+
     def init(self, position: trees.PyTree, key: jax.Array | None = None) -> State:
         """The state at a position. A kept momentum starts from its stationary law if a key is
         given, else from zero.
         """
         position = trees.as_position(position)
         self.check(position)
-        momentum: trees.PyTree = ()
-        if not self.resample_momentum:
-            momentum = _first_momentum(self.proposal, key, position)
-        state = State(position, momentum, _remember(self, position))
+        state = self.rest(position, key)._replace(memory=_remember(self, position))
         if trees.is_concrete(state.memory) and not all(
             bool(trees.all_finite(leaf)) for leaf in jax.tree.leaves(state.memory)
         ):
@@ -108,6 +123,41 @@ class Sampler:
                 "density is positive"
             )
         return state
+
+    def rest(self, position: trees.PyTree, key: jax.Array | None) -> State:
+        """The same without what the test remembers."""
+        momentum: trees.PyTree = ()
+        if not self.resample_momentum:
+            momentum = _first_momentum(self.proposal, key, position)
+        return State(position, momentum, (), jnp.int32(0) if self.cycle else ())
+
+    def remember(self, position: trees.PyTree) -> Any:
+        return self.acceptance.remember(self.target, position)
+
+    def energy(self, state: State) -> Any:
+        return self.acceptance.energy(state.memory)
+
+    def known_reference(self) -> Any:
+        return self.gradient.known_reference() or self.acceptance.known_reference()
+
+    def known_norm(self) -> Any:
+        return self.acceptance.known_norm()
+
+    @property
+    def uses_work(self) -> bool:
+        return self.acceptance.uses_work
+
+    @property
+    def is_count_fixed(self) -> bool:
+        return self.acceptance.is_count_fixed
+
+    @property
+    def is_external(self) -> bool:
+        return self.gradient.is_external
+
+    @property
+    def chain_axes(self) -> Randomness:
+        return CHAIN_AXES
 
     def check(self, position: trees.PyTree) -> None:
         """Raise with a clear sentence when the target or the proposal does not fit positions like
@@ -199,8 +249,25 @@ class Sampler:
         jax.eval_shape(count, jax.random.key(0), position)
         return self.num_steps * counted[0]
 
+    def num_gradient_examples(self, position: trees.PyTree) -> int:
+        return self.num_gradients(position) * self.gradient.num_examples(self.target)
+
+    @property
+    def num_energy_examples(self) -> int:
+        return self.acceptance.num_examples(self.target)
+
+    def _stretch(self, state: State, randomness: Randomness) -> Any:
+        """What the step size is multiplied by: drawn apart from the state, or known from the
+        transition's number, so that every transition stays exact.
+        """
+        stretch = randomness.stretch if self.jitter else 1.0
+        if not self.cycle:
+            return stretch
+        # epsilon_k = (epsilon / 2) (1 + cos(pi (k mod C) / C))
+        return 0.5 * stretch * (1.0 + jnp.cos(jnp.pi * state.number / self.cycle))
+
     def _run(
-        self, origin: Phase, randomness: Randomness, rows: Any
+        self, state: State, origin: Phase, randomness: Randomness, rows: Any
     ) -> tuple[Phase, jax.Array, int]:
         """The trajectory's end, its work, and the gradients that each step asked for."""
 
@@ -213,8 +280,8 @@ class Sampler:
             )
 
         proposal: Any = self.proposal
-        if self.jitter:
-            step_size = self.settings["step_size"] * randomness.stretch
+        if self.jitter or self.cycle:
+            step_size = self.settings["step_size"] * self._stretch(state, randomness)
             proposal = with_settings(proposal, step_size=step_size)
         needed = (randomness.batches if rows is None else rows, randomness.gradient_noise)
         return run_trajectory(
@@ -232,7 +299,7 @@ class Sampler:
         from the target's data.
         """
         origin = self._origin(state, randomness)
-        end, work, calls = self._run(origin, randomness, rows)
+        end, work, calls = self._run(state, origin, randomness, rows)
         decision = self.acceptance.decide(
             self.target, randomness.test, state.memory, end.position, work
         )
@@ -245,7 +312,7 @@ class Sampler:
         whether they were enough; if not, it has to be made by `advance`.
         """
         origin = self._origin(state, randomness)
-        end, work, calls = self._run(origin, randomness, rows)
+        end, work, calls = self._run(state, origin, randomness, rows)
         decision, is_decided = self.acceptance.decide_from(
             foreseen, test_rows, self.target, randomness.test, state.memory, end.position, work
         )
@@ -263,9 +330,15 @@ class Sampler:
         # accepted: (theta*, r*); rejected: (theta, r)^, which negates the momentum
         turned = self.proposal.reverse(origin)
         reached = end.position if decision.position is None else decision.position
-        accepted = State(reached, () if self.resample_momentum else end.momentum, decision.memory)
+        following: Any = (state.number + 1) % self.cycle if self.cycle else ()
+        accepted = State(
+            reached, () if self.resample_momentum else end.momentum, decision.memory, following
+        )
         rejected = State(
-            turned.position, () if self.resample_momentum else turned.momentum, state.memory
+            turned.position,
+            () if self.resample_momentum else turned.momentum,
+            state.memory,
+            following,
         )
         state = trees.where(decision.is_accepted, accepted, rejected)
 
@@ -390,7 +463,7 @@ def _step(
 
 @jax.jit
 def _remember(sampler: Sampler, position: trees.PyTree) -> Any:
-    return sampler.acceptance.remember(sampler.target, position)
+    return sampler.remember(position)
 
 
 def _first_momentum(

@@ -45,6 +45,13 @@ ANY = Reduction(
     lambda values: values.any(axis=0), lambda earlier, later, before, now: earlier | later
 )
 TOTAL = Reduction(_total, _total_on_host)
+# of the blocks of a transition, by name: each as it is told itself
+EACH = Reduction(
+    lambda blocks: {name: info.reduced() for name, info in dict(blocks).items()} or (),
+    lambda earlier, later, before, now: (
+        {name: info.joined(later[name], before, now) for name, info in dict(earlier).items()} or ()
+    ),
+)
 LARGEST = Reduction(
     lambda tree: jax.tree.map(lambda leaf: leaf.max(axis=0), tree),
     lambda earlier, later, before, now: jax.tree.map(jnp.maximum, earlier, later),
@@ -57,6 +64,14 @@ def statistic(reduction: Reduction, column: str = "", sign: float = 1.0) -> dict
     A field without a column is not stored.
     """
     return {"reduction": reduction, "column": column, "sign": sign}
+
+
+# what is kept of each block
+BLOCK_COLUMNS = ("acceptance_rate", "accepted", "num_gradient_examples", "num_energy_examples")
+
+
+def block_column(column: str, name: str) -> str:
+    return f"{column}_{name}"
 
 
 @trees.record(static=("label",))
@@ -76,6 +91,8 @@ class Info:
     # an example that broke the test's bound, or -1; empty where the test has none
     broken_bound: Any = field(metadata=statistic(LARGEST))
     label: str
+    # of samplers that are put together, the Info of each block by its name; else empty
+    blocks: Any = field(default=(), metadata=statistic(EACH))
 
     def reduced(self) -> "Info":
         """One Info for transitions that are stacked on a leading axis."""
@@ -95,6 +112,9 @@ class Info:
             if column:
                 value = getattr(self, each.name)
                 found[column] = value if sign == 1.0 else sign * np.asarray(value)
+        for name, info in dict(self.blocks).items():
+            told = info.columns()
+            found |= {block_column(column, name): told[column] for column in BLOCK_COLUMNS}
         return found
 
     def _each(self, compute: Callable[[str, Reduction], Any]) -> "Info":

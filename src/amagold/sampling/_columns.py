@@ -9,7 +9,8 @@ from amagold.adaptation._mass_settings import number
 from amagold.adaptation._window_adaptation import Trace
 from amagold.core import trees
 from amagold.runner._block import Kept
-from amagold.samplers import Sampler
+from amagold.samplers import Sampler, State
+from amagold.samplers._info import BLOCK_COLUMNS, block_column
 from amagold.store._names import Variable, describe, name_leaves
 from amagold.target._reported import reported, reported_form
 
@@ -40,11 +41,11 @@ def layout(
 ) -> dict[str, dict[str, Variable]]:
     """The groups of a run and their variables, for one position without chain axis."""
     left_out = set() if number(sampler, "step_size") is not None else {"step_size"}
-    if not sampler.acceptance.uses_work:
+    if not sampler.uses_work:
         left_out |= {"energy_error"}
     if not jax.tree.leaves(
         jax.eval_shape(
-            lambda at: sampler.acceptance.energy(sampler.acceptance.remember(sampler.target, at)),
+            lambda at: sampler.energy(State(at, (), sampler.remember(at))),
             position,
         )
     ):
@@ -56,6 +57,10 @@ def layout(
             name: Variable((), kind, name in constant)
             for name, kind in STATISTICS.items()
             if name not in left_out
+        }
+        | {
+            name: Variable((), kind)
+            for name, kind in block_statistics(getattr(sampler, "names", ())).items()
         },
         "warmup_sample_stats": {
             name: Variable((), kind)
@@ -68,9 +73,16 @@ def layout(
     return groups
 
 
+def block_statistics(blocks: tuple[str, ...]) -> dict[str, str]:
+    """What is kept of each block of a sampler that has some."""
+    return {
+        block_column(name, block): STATISTICS[name] for block in blocks for name in BLOCK_COLUMNS
+    }
+
+
 def counts_alike(sampler: Sampler) -> bool:
     """Whether every test looks at the same number of examples."""
-    return sampler.acceptance.is_count_fixed
+    return sampler.is_count_fixed
 
 
 def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[str, Any]:
@@ -78,12 +90,10 @@ def constants_of(sampler: Sampler, position: trees.PyTree, thin: int) -> dict[st
     constants: dict[str, Any] = {
         "n_steps": sampler.num_steps * thin,
         # counted here, because sums over many transitions outgrow the device's 32 bits
-        "num_gradient_examples": thin
-        * sampler.num_gradients(position)
-        * sampler.gradient.num_examples(sampler.target),
+        "num_gradient_examples": thin * sampler.num_gradient_examples(position),
     }
     if counts_alike(sampler):
-        constants["num_energy_examples"] = thin * sampler.acceptance.num_examples(sampler.target)
+        constants["num_energy_examples"] = thin * sampler.num_energy_examples
     step_size = number(sampler, "step_size")
     return constants if step_size is None else constants | {"step_size": step_size}
 
@@ -93,7 +103,7 @@ def columns_of(
 ) -> dict[str, dict[str, Any]]:
     """A chunk of kept draws as columns."""
     stats = kept.info.columns() | constants
-    if not sampler.acceptance.uses_work:
+    if not sampler.uses_work:
         del stats["energy_error"]
     if jax.tree.leaves(kept.energy):
         stats["energy"] = kept.energy

@@ -13,7 +13,7 @@ from amagold import planning
 from amagold.core import trees
 from amagold.core.files import UNUSABLE, as_path
 from amagold.core.printable import printable
-from amagold.sampling._columns import STATISTICS, WARMUP_STATISTICS
+from amagold.sampling._columns import STATISTICS, WARMUP_STATISTICS, block_statistics
 from amagold.sampling._given_sampler import Given
 from amagold.sampling._labels import MIXED, check_label
 from amagold.sampling._settings import Settings, check_assertions
@@ -89,7 +89,8 @@ def _describe(store: ZarrStore) -> Description:
     if attributes["label"] not in (own, MIXED):
         raise ValueError(f"its label is {attributes['label']!r} where its plan's is {own!r}")
     stored = attributes.get("reported", attributes["position"])
-    _check_groups(store, settings, None if stored is None else rebuild_structure(stored))
+    blocks = tuple(plan.blocks or ()) if isinstance(plan, Given) else ()
+    _check_groups(store, settings, None if stored is None else rebuild_structure(stored), blocks)
     return Description(settings, plan, position)
 
 
@@ -151,7 +152,9 @@ def _check_facts(attributes: dict[str, Any], settings: Settings) -> None:
         raise TypeError("spoilt must be a list of sentences")
 
 
-def _check_groups(store: ZarrStore, settings: Settings, reported: trees.PyTree) -> None:
+def _check_groups(
+    store: ZarrStore, settings: Settings, reported: trees.PyTree, blocks: tuple[str, ...]
+) -> None:
     """Raise unless the arrays are those of a run with these settings, and draws of this form."""
     wanted = {"posterior", "sample_stats", "warmup_sample_stats"}
     wanted |= {"warmup_posterior"} if settings.warmup.keep else set()
@@ -166,6 +169,8 @@ def _check_groups(store: ZarrStore, settings: Settings, reported: trees.PyTree) 
         found = {array: (column.shape, column.dtype) for array, column in group.columns.items()}
         if name.endswith("sample_stats"):
             statistics = WARMUP_STATISTICS if name.startswith("warmup") else STATISTICS
+            if not name.startswith("warmup"):
+                statistics = statistics | block_statistics(blocks)
             known = {array: ((), dtype) for array, dtype in statistics.items()}
             if not found.items() <= known.items() or not known.keys() - OPTIONAL <= found.keys():
                 raise ValueError(f"{name} holds other statistics than amagold's")

@@ -58,11 +58,10 @@ def checkpoint_of(reached: Reached, num_warmup: int) -> Checkpoint:
     know that one again by.
     """
     at = reached.warmup
-    reference = at.sampler.gradient.known_reference() or at.sampler.acceptance.known_reference()
-    norm = at.sampler.acceptance.known_norm()
+    reference, norm = at.sampler.known_reference(), at.sampler.known_norm()
     arrays = (
         pack("states", at.states)
-        | pack("proposal", at.sampler.proposal)
+        | pack("proposal", at.sampler.tuned)
         | pack("step", at.step)
         | pack("moments", at.moments)
     )
@@ -92,10 +91,10 @@ def restore(checkpoint: Checkpoint, like: Progress) -> Reached:
     """Back to where the checkpoint was made, in the form of a warm-up that has not begun."""
     notes, arrays = checkpoint.notes, checkpoint.arrays
     as_arrays = lambda name, tree: jax.tree.map(jnp.asarray, unpack(name, arrays, tree))  # noqa: E731
-    proposal = as_arrays("proposal", jax.tree.map(jnp.asarray, like.sampler.proposal))
-    sampler = dataclasses.replace(
-        like.sampler, proposal=proposal, num_steps=int(notes["num_steps"])
-    )
+    tuned = as_arrays("proposal", jax.tree.map(jnp.asarray, like.sampler.tuned))
+    sampler = like.sampler.with_tuned(tuned)
+    if isinstance(sampler, Sampler):  # of blocks the numbers of steps stay
+        sampler = dataclasses.replace(sampler, num_steps=int(notes["num_steps"]))
     at = Progress(
         int(notes["warmup_done"]),
         sampler,
@@ -182,7 +181,7 @@ def _warm_up(
             compile_seconds=reached.compile_seconds + compiling.seconds,
         )
         step = (
-            float(trace.step_size[-1])
+            float(np.mean(trace.step_size[-1]))
             if rules.target_acceptance is not None
             else number(at.sampler, "step_size")
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from amagold.adaptation._mass_settings import number
 from amagold.adaptation._warmup import Warmup
-from amagold.samplers import Sampler
+from amagold.samplers import BlockSampler
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,14 @@ class Given:
     numbers: str  # a checksum of all traced settings, the mass among them
     target_acceptance: float | None
     mass: str | None
+    cycle: int = 0  # transitions in which the step size falls; 0: it stays
+
+    blocks: dict[str, Any] | None = None  # of samplers that are put together, each as given
 
     @classmethod
-    def from_sampler(cls, sampler: Sampler, warmup: Warmup) -> "Given":
+    def from_sampler(cls, sampler: Any, warmup: Warmup) -> "Given":
+        if isinstance(sampler, BlockSampler):
+            return cls._from_blocks(sampler, warmup)
         proposal = getattr(sampler.proposal, "proposal", sampler.proposal)
         batch_size, plan = sampler.gradient.batching() or (None, None)
         return cls(
@@ -50,28 +55,61 @@ class Given:
             numbers=_checksum((sampler.proposal, sampler.gradient, sampler.acceptance)),
             target_acceptance=warmup.target_acceptance,
             mass=warmup.mass,
+            cycle=sampler.cycle,
+        )
+
+    @classmethod
+    def _from_blocks(cls, sampler: BlockSampler, warmup: Warmup) -> "Given":
+        """What all blocks have in common, and each as it was given."""
+        each = {name: cls.from_sampler(sampler.samplers[name], warmup) for name in sampler.names}
+        return cls(
+            proposal="Blocks",
+            gradient="",
+            acceptance="",
+            label=sampler.label,
+            num_steps=sampler.num_steps,
+            resample_momentum=all(one.resample_momentum for one in each.values()),
+            step_size=None,
+            friction=None,
+            batch_size=None,
+            batch_plan=None,
+            numbers=_checksum(sampler.samplers),
+            target_acceptance=warmup.target_acceptance,
+            mass=warmup.mass,
+            blocks={name: one.to_json() for name, one in each.items()},
         )
 
     def sentences(self) -> list[str]:
         """The plan in plain words."""
+        if self.blocks:
+            each = {name: Given.from_json(one) for name, one in self.blocks.items()}
+            lines = [f"Blocks as given ({self.label}), each given the others."]
+            lines += [f"Block {name} ({one.label}): {one._kind()}." for name, one in each.items()]
+            return [*lines, self._adapted()]
+        lines = [f"The sampler as given ({self.label}): {self._kind()}."]
+        if self.cycle:
+            lines.append(f"The step size falls to nearly zero in every {self.cycle} transitions.")
+        return [*lines, self._adapted()]
+
+    def _kind(self) -> str:
         size = "" if self.step_size is None else f" of step size {self.step_size:.4g}"
         batch = "" if self.batch_size is None else f" of {self.batch_size} examples"
-        kind = (
+        return (
             f"{self.num_steps} {self.proposal} steps{size} per transition, "
             f"{self.gradient.lower()} gradients{batch}"
         )
-        lines = [f"The sampler as given ({self.label}): {kind}."]
+
+    def _adapted(self) -> str:
         adapted = []
         if self.target_acceptance is not None:
             adapted.append(f"the step size, to an acceptance of {self.target_acceptance:g}")
         if self.mass is not None:
             adapted.append(f"a {self.mass} mass, from the draws")
-        lines.append(
+        return (
             f"Warm-up adapts {' and '.join(adapted)}, then freezes it."
             if adapted
             else "Warm-up adapts nothing."
         )
-        return lines
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

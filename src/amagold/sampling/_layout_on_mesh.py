@@ -7,7 +7,7 @@ import jax
 from jax.sharding import Mesh
 
 from amagold.data import CHAIN, DATA, split_over
-from amagold.samplers import Sampler
+from amagold.samplers import Kernel
 from amagold.target import Posterior
 
 
@@ -40,9 +40,9 @@ def laid_out(target_or_sampler: Any, mesh: Mesh, num_chains: int) -> Any:
         )
     if mesh.shape.get(DATA, 1) == 1:
         return target_or_sampler
-    if isinstance(target_or_sampler, Sampler):
+    if isinstance(target_or_sampler, Kernel):
         target = laid_out(target_or_sampler.target, mesh, num_chains)
-        return dataclasses.replace(target_or_sampler, target=target)
+        return dataclasses.replace(target_or_sampler, target=target)  # type: ignore[type-var]
     if not isinstance(target_or_sampler, Posterior):
         return target_or_sampler
     split = split_over(target_or_sampler.examples, mesh, DATA)

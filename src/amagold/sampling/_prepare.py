@@ -16,7 +16,7 @@ from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
 from amagold.mode._survey import survey
 from amagold.mode._survey_result import Survey
-from amagold.samplers import Sampler
+from amagold.samplers import Kernel
 from amagold.sampling._advice import advice_on_plan
 from amagold.sampling._given_sampler import Given
 from amagold.sampling._settings import Settings
@@ -39,7 +39,7 @@ class Keys(NamedTuple):
 class Prepared(NamedTuple):
     """Everything that a run begins from."""
 
-    sampler: Sampler
+    sampler: Any  # a Kernel
     plan: "planning.Plan | planning.SweepPlan | Given"
     rules: Rules
     positions: trees.PyTree  # stacked on a leading chain axis
@@ -58,7 +58,7 @@ def _split(key: jax.Array) -> Keys:
 
 def target_of(target_or_sampler: Any) -> Target:
     """The target, or the given sampler's own."""
-    if isinstance(target_or_sampler, Sampler):
+    if isinstance(target_or_sampler, Kernel):
         return target_or_sampler.target
     if isinstance(target_or_sampler, (Posterior, Density)):
         return target_or_sampler
@@ -80,12 +80,12 @@ def prepare(
     anchor, positions = _given_starts(target, settings.num_chains, init, init_per_chain)
     _check_form(target, anchor)
     target.check(anchor)
-    if isinstance(target_or_sampler, Sampler) and target_or_sampler.gradient.is_external:
+    if isinstance(target_or_sampler, Kernel) and target_or_sampler.is_external:
         raise ValueError(
             "plan='external' needs batches from outside, which sample cannot give; call "
             "sampler.step, or use another plan"
         )
-    is_planned = not isinstance(target_or_sampler, Sampler)
+    is_planned = not isinstance(target_or_sampler, Kernel)
     if is_planned:
         return _planned(target, settings, anchor, positions, keys)
     if positions is None:
@@ -210,7 +210,7 @@ def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> 
 
 
 def rules_of(
-    sampler: Sampler, plan: "planning.Plan | planning.SweepPlan | Given", settings: Settings
+    sampler: Any, plan: "planning.Plan | planning.SweepPlan | Given", settings: Settings
 ) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
     if isinstance(plan, (Given, planning.SweepPlan)):

@@ -14,7 +14,7 @@ from amagold.core import trees
 from amagold.core.devices import use_all_cores
 from amagold.processes import share, watched
 from amagold.runner._placement import using
-from amagold.samplers import Sampler, State
+from amagold.samplers import Kernel, Sampler, State
 from amagold.sampling import _engine as engine
 from amagold.sampling._advice import warn
 from amagold.sampling._description import Description, open_store
@@ -173,7 +173,7 @@ def _damage(store: ZarrStore) -> dict[str, tuple[int, str]]:
 def _check_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> None:
     """Raise when it is not what the run was begun with."""
     if isinstance(plan, Given):
-        if not isinstance(target_or_sampler, Sampler):
+        if not isinstance(target_or_sampler, Kernel):
             raise ValueError(
                 "target_or_sampler must be the sampler that began this run, got a target alone; "
                 "build the sampler again"
@@ -195,7 +195,7 @@ def _check_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Non
                 f"{wrong} {name} is {given.to_json()[name]} where the run has "
                 f"{plan.to_json()[name]}; pass the same one"
             )
-    elif isinstance(target_or_sampler, Sampler):
+    elif isinstance(target_or_sampler, Kernel):
         raise ValueError(
             "target_or_sampler must be the target that began this run, got a sampler; the run "
             "planned its own: pass the target"
@@ -204,9 +204,9 @@ def _check_sampler(target_or_sampler: Any, plan: Any, settings: Settings) -> Non
 
 def _built(
     target_or_sampler: Any, plan: Any, checkpoint: Checkpoint, position: trees.PyTree
-) -> Sampler:
+) -> Any:
     """The sampler of the run, before warm-up."""
-    if isinstance(target_or_sampler, Sampler):
+    if isinstance(target_or_sampler, Kernel):
         return target_or_sampler
     reference = engine.restore_reference(checkpoint, target_or_sampler, position)
     if isinstance(plan, planning.SweepPlan):
@@ -296,9 +296,7 @@ def _changes(store: ZarrStore, target: Target) -> list[str]:
 
 @jax.jit
 def _remember(sampler: Sampler, positions: trees.PyTree) -> Any:
-    return jax.vmap(lambda position: sampler.acceptance.remember(sampler.target, position))(
-        positions
-    )
+    return jax.vmap(sampler.remember)(positions)
 
 
 def _unlike(reached: engine.Reached, checkpoint: Checkpoint) -> list[str]:
@@ -333,9 +331,10 @@ def _unlike_energy(reached: engine.Reached) -> list[str]:
     """The same for a checkpoint of an earlier version, which has nothing to compare but what the
     test remembers.
     """
-    acceptance, states = reached.sampler.acceptance, reached.warmup.states
-    energy = jax.jit(jax.vmap(acceptance.energy))
-    before, now = energy(states.memory), energy(_remember(reached.sampler, states.position))
+    states = reached.warmup.states
+    energy = jax.jit(jax.vmap(reached.sampler.energy))
+    again = states._replace(memory=_remember(reached.sampler, states.position))
+    before, now = energy(states), energy(again)
     if not jax.tree.leaves(before):
         return [
             "the target could not be compared with the one that began the run, which an earlier "

@@ -217,7 +217,7 @@ def _checked(groups: dict[str, Any], prepared: Prepared) -> list[str]:
         return advice_on(
             groups["posterior"],
             groups["sample_stats"],
-            prepared.sampler.acceptance.uses_work,
+            prepared.sampler.uses_work,
             prepared.plan,
         )
     except Exception as reason:

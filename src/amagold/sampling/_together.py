@@ -8,7 +8,7 @@ import jax
 from amagold.core import trees
 from amagold.data import spread_in
 from amagold.processes import agree, share
-from amagold.samplers import Sampler
+from amagold.samplers import Kernel
 from amagold.sampling._interruption import Stopper
 from amagold.sampling._provenance import fingerprint, jax_settings, versions
 from amagold.sampling._settings import Settings
@@ -52,8 +52,8 @@ def _code_of(target_or_sampler: Any, target: Target) -> str:
         if isinstance(target, Posterior):
             words.append(str(jax.make_jaxpr(target.log_likelihood)(form, target.example)))
         words.append(str(trees.known_numbers(target.init).tolist()))
-    if isinstance(target_or_sampler, Sampler):
-        words.append(str(jax.tree.structure(target_or_sampler.proposal)))
+    if isinstance(target_or_sampler, Kernel):
+        words.append(str(jax.tree.structure(target_or_sampler.tuned)))
         words.append(str(target_or_sampler.num_steps))
     # functions print with their address, which is another in every process
     return re.sub(r"0x[0-9a-f]+", "", " ".join(words))

@@ -12,17 +12,27 @@ from amagold.trajectory._densities import from_densities
 from amagold.trajectory._euler import Euler
 from amagold.trajectory._langevin import Langevin
 from amagold.trajectory._leapfrog import Leapfrog
-from amagold.trajectory._phase import Phase, Proposal
+from amagold.trajectory._nose_hoover import NoseHoover
+from amagold.trajectory._obabo import Obabo
+from amagold.trajectory._phase import Phase, Proposal, Thermostatted
+from amagold.trajectory._preconditioned import Preconditioned, RunningPreconditioner
 from amagold.trajectory._random_walk import RandomWalk
 from amagold.trajectory._rotation import Rotation
+from amagold.trajectory._ubu import Ubu
 
 __all__ = [
     "Euler",
     "Langevin",
     "Leapfrog",
+    "NoseHoover",
+    "Obabo",
     "Phase",
+    "Preconditioned",
     "Proposal",
     "RandomWalk",
     "Rotation",
+    "RunningPreconditioner",
+    "Thermostatted",
+    "Ubu",
     "from_densities",
 ]

@@ -22,13 +22,22 @@ def has_friction(friction: Number | None) -> bool:
     )
 
 
+class Thermostatted(NamedTuple):
+    """A momentum and the thermostat that goes with it, both standardised: kept, reversed and drawn
+    afresh together.
+    """
+
+    momentum: Position
+    thermostat: Scalar
+
+
 class Phase(NamedTuple):
     """A point of the space a proposal moves in: theta, and r where there is a momentum (else the
     empty tuple).
     """
 
     position: Position
-    momentum: Position | tuple[()] = ()
+    momentum: Position | Thermostatted | tuple[()] = ()
 
 
 Symmetry = Literal["reversible", "skew-reversible", "none"]  # what a step's work accounts for
