@@ -58,6 +58,7 @@ class NextSteps(ABC):
         interval: float = 0.9,
         *,
         of: str = "mean",
+        groups: str = "own",
         draws: int = 0,
         num_draws: int = 1000,
         seed: int = 0,
@@ -73,14 +74,18 @@ class NextSteps(ABC):
           of: "mean" predicts E[y | x], with what is unknown of the coefficients; "outcome" one new
             y, with the noise too. With trials these are the probability of a success, and one
             trial.
+          groups: whose random effects a row has: "own" those of its level, and of a level that
+            was not fitted draws from the levels' distribution; "new" draws for every level, as if
+            none were known; "none" leaves them out, as in a group without an effect, and needs no
+            columns of groups.
           draws: how many draws to return as columns beside, draw_0 first.
           num_draws: how many posterior draws to use, evenly spread over all chains.
-          seed: of the noise of new outcomes.
+          seed: of the noise of new outcomes, and of the effects of new levels.
         """
         from amagold.tables._predict import predict
 
         self._check_draws("predict")
-        return predict(self, table, interval, of, draws, num_draws, seed)
+        return predict(self, table, interval, of, groups, draws, num_draws, seed)
 
     def effects(
         self,
