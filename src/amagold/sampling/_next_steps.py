@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
 
 class PredictiveCheck(NamedTuple):
@@ -142,6 +143,57 @@ class NextSteps(ABC):
 
         self._check_draws("be contrasted")
         return contrast(self, (term, first, second), interval, table, num_rows, num_draws, seed)
+
+    def group_effects(
+        self, group: str | None = None, *, interval: float = 0.9
+    ) -> "pandas.DataFrame":
+        """What the levels of a group add to the predictor: a row for each level, with the columns
+        effect ("1" is the intercept), level, mean, sd, lower, upper, rows and shrinkage.
+
+        shrinkage is the variance that the data leave an effect over that of the levels' own
+        distribution: near 0 a level's rows speak for themselves, at 1 they say nothing.
+
+        Args:
+          group: as in the formula: "origin", or "origin:carrier"; None where there is one.
+          interval: the share of the posterior between lower and upper.
+        """
+        from amagold.tables._group_results import group_effects
+
+        self._check_draws("have effects of groups")
+        return group_effects(self, group, interval)
+
+    def variance_partition(self, *, interval: float = 0.9) -> "pandas.DataFrame":
+        """Whose the variance is that the fixed terms leave, on the scale of the predictor: a row
+        for each group and one for the residual, with the columns source, variance, share, lower
+        and upper. A group's share is its intraclass correlation.
+
+        The residual is that of one outcome: pi^2 / 3 (logistic), 1 (probit), log(1 + 1 / m) at the
+        mean outcome m (poisson), log(1 + 1 / m + 1 / a) (negative binomial), sigma^2 (linear);
+        `attrs["residual"]` says which. Slopes that vary count by the rows' average.
+
+        Args:
+          interval: the share of the posterior between lower and upper, which are those of `share`.
+        """
+        from amagold.tables._group_results import variance_partition
+
+        self._check_draws("have variances")
+        return variance_partition(self, interval)
+
+    def plot_groups(self, group: str | None = None, *, effect: str | None = None) -> "Figure":
+        """The effects of a group's levels in order, with intervals, and how much of each its rows
+        decide: a matplotlib figure that stays readable for many thousands.
+
+        Args:
+          group: as for `group_effects`.
+          effect: "1" for the intercept, or the name of what varies; None takes the first.
+        """
+        from amagold.report._requirements import check_matplotlib
+
+        self._check_draws("have effects of groups")
+        check_matplotlib()
+        from amagold.report._group_picture import draw
+
+        return draw(self, group, effect)
 
     def loo(
         self,

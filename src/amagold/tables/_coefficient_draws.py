@@ -167,7 +167,7 @@ def coefficient_draws(run: Any, model: Any, num_draws: int, seed: int = 0) -> Co
     chosen = np.linspace(0, posterior.sizes["draw"] - 1, per_chain).round().astype(int)
     some = posterior.isel(draw=chosen)
     # what a variable is called where the name of its term cannot be that of a folder
-    called = names_of_leaves(_own_names(model))
+    called = names_of_leaves(own_names(model))
     num_classes = len(model.classes) if model.family == "softmax" else None
     terms = model.terms.terms
     width = sum(len(term.places) for term in terms)
@@ -211,7 +211,8 @@ def _values(posterior: Any, name: str, width: int) -> np.ndarray:
     return np.asarray(posterior[name], np.float64).reshape(-1, width)
 
 
-def _own_names(model: Any) -> dict[str, str]:
+def own_names(model: Any) -> dict[str, str]:
+    """All that draws of a model are called, as leaves of a position are."""
     names = [term.name for term in model.terms.terms]
     for term in model.terms.groups:
         names += [*term.variables, *term.scales, *term.correlations]

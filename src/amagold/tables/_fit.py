@@ -196,7 +196,7 @@ def model_of(
     options = {name: value for name, value in asked.items() if value is not None}
     try:
         if parsed.groups:
-            terms, of_groups = with_groups(terms, frame, family, out_of_core)
+            terms, of_groups = with_groups(terms, frame, rows.counts, family, out_of_core)
             target = grouped_target(terms, found, of_groups, family, options, priors)
         else:
             target = fixed_target(terms, found, family, options, priors, left, classes)

@@ -13,6 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.models._mixed import GUESS
 from amagold.models._priors import CoefficientPrior
 from amagold.priors import TermPrior
 from amagold.tables._chosen_priors import chosen_priors
@@ -102,7 +103,11 @@ def _of_scales(
         widths = np.asarray(scale.scale.widths[number], np.float64)
         factors.append(_of_block(usual, block.scales, widths / response, given))
         figures[number] = float(factors[-1].scales[0]) * response
-    return {"factors": tuple(factors), "figures": jnp.asarray(figures, jnp.float32)}
+    return {
+        "factors": tuple(factors),
+        "guesses": tuple(jnp.log(each.scales) - GUESS for each in factors),
+        "figures": jnp.asarray(figures, jnp.float32),
+    }
 
 
 def _of_block(

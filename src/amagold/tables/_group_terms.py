@@ -1,12 +1,13 @@
 """Random effects of a table: which level of each group a row has, and what its effects multiply."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from amagold.core.arrays import blocks
 from amagold.core.optional_packages import required
 from amagold.models._coded_rows import CodedTable
 from amagold.tables._formula_columns import FormulaColumns
@@ -37,6 +38,9 @@ class GroupTerm:
     spec: Any  # formulaic's, of what varies
     values: tuple[Any, ...]  # of each column all values that it has, as pandas' index
     places: np.ndarray  # (levels, columns), which of the values each level has
+    num_rows: np.ndarray  # of each level
+    # (effects, effects), the mean of t t^T over rows, whose effects are times t
+    moments: np.ndarray
 
     @property
     def group(self) -> str:
@@ -104,6 +108,16 @@ class GroupTerm:
         coded = coded_terms(self.spec, self.parsed.varying, columns)[0]
         return _dense(coded, self.effects[0] == ONES)
 
+    def with_moments(self, values: np.ndarray | None, counts: np.ndarray | None) -> "GroupTerm":
+        """The same, of rows that count as often."""
+        if values is None:
+            return self
+        total = np.zeros((values.shape[1], values.shape[1]))
+        for rows in blocks(values):
+            part = np.asarray(values[rows], np.float64)
+            total += part.T @ (part if counts is None else part * counts[rows, None])
+        return replace(self, moments=total / (len(values) if counts is None else counts.sum()))
+
     def rows(self, columns: FormulaColumns) -> GroupRows:
         return GroupRows(*self.codes(columns), self.varying(columns))
 
@@ -124,13 +138,15 @@ def group_term(parsed: ParsedGroup, columns: FormulaColumns, few: FormulaColumns
             f"by {parsed.name!r} are {len(effects):,}; choose among them"
         )
     joined, values, sizes = _joined(columns, parsed)
-    places = np.stack(np.unravel_index(np.unique(joined), sizes), axis=1)
+    found, num_rows = np.unique(joined, return_counts=True)
+    places = np.stack(np.unravel_index(found, sizes), axis=1)
     if len(places) < 2:
         raise ValueError(
             f"formula must group by columns of several levels, but {parsed.name!r} has one level "
             "in all rows; leave it out"
         )
-    return GroupTerm(parsed, effects, spec, tuple(values), places)
+    none = np.eye(len(effects))
+    return GroupTerm(parsed, effects, spec, tuple(values), places, num_rows, none)
 
 
 def _joined(

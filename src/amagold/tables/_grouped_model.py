@@ -23,9 +23,13 @@ from amagold.target import Posterior
 
 
 def with_groups(
-    terms: FormulaTerms, frame: Any, family: str, out_of_core: bool
+    terms: FormulaTerms,
+    frame: Any,
+    counts: np.ndarray | None,
+    family: str,
+    out_of_core: bool,
 ) -> tuple[FormulaTerms, tuple[GroupRows, ...]]:
-    """The terms with their random effects, and which levels the rows have."""
+    """The terms with their random effects, and which levels the rows have, which count as often."""
     columns = FormulaColumns(frame)
     groups = tuple(
         group_term(each, columns, _few(each.varying, frame) if out_of_core else columns)
@@ -36,6 +40,9 @@ def with_groups(
     rows = tuple(
         GroupRows(code, (), _in_parts(term, frame) if out_of_core else term.varying(columns))
         for code, term in zip(codes, groups, strict=True)
+    )
+    groups = tuple(
+        term.with_moments(each.values, counts) for term, each in zip(groups, rows, strict=True)
     )
     doubts = (*terms.doubts, *doubts_about_groups(groups, terms.terms, codes))
     return dataclasses.replace(terms, groups=groups, doubts=doubts), rows

@@ -59,6 +59,8 @@ def described_group(term: GroupTerm) -> dict[str, Any]:
         "effects": list(term.effects),
         "values": [as_json(list(values)) for values in term.values],
         "places": term.places.tolist(),
+        "num_rows": term.num_rows.tolist(),
+        "moments": as_json(term.moments),
         **described_spec(term.spec),
     }
 
@@ -82,7 +84,11 @@ def group_again(notes: dict[str, Any], parsed: ParsedGroup, example: dict[str, A
     order = np.ravel_multi_index(tuple(places.T), tuple(sizes.tolist()))
     if (np.diff(order) <= 0).any():
         raise ValueError(f"levels of {parsed.name!r} are not in order")
-    return GroupTerm(parsed, effects, spec, values, places)
+    num_rows = np.asarray([stored_count(number) for number in notes["num_rows"]], np.int64)
+    moments = np.asarray(from_json(notes["moments"]))
+    if num_rows.shape != (len(places),) or moments.shape != (len(effects), len(effects)):
+        raise ValueError(f"figures of {parsed.name!r} are not of its levels and effects")
+    return GroupTerm(parsed, effects, spec, values, places, num_rows, moments)
 
 
 def stored_text(value: Any) -> str:
