@@ -14,7 +14,8 @@ from amagold.report._coefficient_groups import (
 from amagold.report._column_chart import ColumnChart, column_chart
 from amagold.report._diagnosis import Diagnosis, diagnose, parted
 from amagold.report._family_words import FamilyWords, family_words
-from amagold.report._formula_words import listed, term_words
+from amagold.report._formula_words import term_words
+from amagold.report._group_section import GroupSection, group_sections
 from amagold.report._model_checks import (
     EffectsPart,
     FitPart,
@@ -24,15 +25,17 @@ from amagold.report._model_checks import (
     laplace_part,
 )
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
+from amagold.report._question_words import effects_words, question_of, title_of
 from amagold.report._rounded_numbers import readable, whole
 from amagold.report._row_words import RowWords, row_words, rows_told
 from amagold.report._run_facts import PageFact, cost_of, provenance_of
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
+from amagold.store._names import names_of_leaves
 
 # in the order in which they are made, the slow ones among them
-PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
+PARTS = ("parameters", "diagnosis", "coefficients", "groups", "effects", "fit", "laplace", "cost")
 MERGED = "rows are merged"  # in a note that the data have a sentence of their own for
 
 
@@ -99,27 +102,47 @@ class PageContent:
     @cached_property
     def terms(self) -> list[str]:
         """The predictors, in the order of the formula."""
-        return [name for name in self.parameters if name not in (INTERCEPT, self.noise)]
+        return [name for name in self._fixed if name not in (INTERCEPT, self.noise)]
+
+    @cached_property
+    def _of_groups(self) -> dict[str, str]:
+        """What the variables of random effects are called in the draws."""
+        groups = () if self.run.model is None else self.run.model.terms.groups
+        own = {name: name for term in groups for name in term.all_variables}
+        return names_of_leaves(own) if own else {}
+
+    @cached_property
+    def _fixed(self) -> dict[str, list[Parameter]]:
+        """The parameters that are none of a random effect."""
+        of_groups = set(self._of_groups.values())
+        return {name: many for name, many in self.parameters.items() if name not in of_groups}
+
+    @cached_property
+    def group_names(self) -> list[str]:
+        groups = () if self.run.model is None else self.run.model.terms.groups
+        return list(dict.fromkeys(term.group for term in groups))
+
+    @cached_property
+    def groups(self) -> list[GroupSection]:
+        if not self._of_groups or not self.parameters:
+            return []
+        return group_sections(self.run, self.parameters, self.grouping, self._of_groups)
+
+    @property
+    def group_words(self) -> str:
+        return effects_words(self.group_names)
 
     @cached_property
     def title(self) -> str:
         if self.formula is None:
             return "Posterior draws"
-        if not self.terms:
-            return f"{self.outcome} on its own"
-        told = listed([term_words(term) for term in self.terms], most=4)
-        return f"How {self.outcome} goes with {told}"
+        return title_of(self.outcome, self.terms, self.group_names)
 
     @cached_property
     def question(self) -> str | None:
         if self.formula is None:
             return None
-        if not self.terms:
-            return f"What can be said of {self.words.asks}?"
-        told = listed([term_words(term) for term in self.terms], most=12)
-        alone = ", each with the others held fixed" if len(self.terms) > 1 else ""
-        verb = "do" if self.words.asks.startswith("the odds") else "does"
-        return f"How {verb} {self.words.asks} change with {told}{alone}?"
+        return question_of(self.words.asks, self.terms, self.group_names)
 
     @cached_property
     def parameters(self) -> dict[str, list[Parameter]]:
@@ -197,13 +220,13 @@ class PageContent:
 
     @cached_property
     def coefficients(self) -> list[CoefficientGroup]:
-        return groups_of(self.parameters, self.grouping) if self.parameters else []
+        return groups_of(self._fixed, self.grouping) if self._fixed else []
 
     @cached_property
     def findings(self) -> list[RunFinding]:
         if self.formula is None:
             return []
-        return findings_of(self.parameters, self.grouping, self.words.asks)
+        return findings_of(self._fixed, self.grouping, self.words.asks)
 
     @cached_property
     def num_effects(self) -> int:
@@ -218,8 +241,9 @@ class PageContent:
     def columns(self) -> list[ColumnChart]:
         if self.facts is None:
             return []
-        of_levels = {term for term, many in self.parameters.items() if many[0].level is not None}
+        of_levels = {term for term, many in self._fixed.items() if many[0].level is not None}
         factors = {term_words(part) for term in of_levels for part in term.split(":")}
+        factors |= {part for name in self.group_names for part in name.split(":")}
         return [column_chart(column, column.name in factors) for column in self.facts.columns]
 
     @cached_property

@@ -214,6 +214,5 @@ def _values(posterior: Any, name: str, width: int) -> np.ndarray:
 def own_names(model: Any) -> dict[str, str]:
     """All that draws of a model are called, as leaves of a position are."""
     names = [term.name for term in model.terms.terms]
-    for term in model.terms.groups:
-        names += [*term.variables, *term.scales, *term.correlations]
+    names += [name for term in model.terms.groups for name in term.all_variables]
     return {name: name for name in ([*names, model.scale] if model.scale else names)}

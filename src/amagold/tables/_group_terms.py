@@ -74,6 +74,10 @@ class GroupTerm:
         }
 
     @property
+    def all_variables(self) -> tuple[str, ...]:
+        return (*self.variables, *self.scales, *self.correlations)
+
+    @property
     def num_levels(self) -> int:
         return len(self.places)
 
