@@ -75,7 +75,7 @@ def _checked(name: str, given: Any, num_rows: int, keep: np.ndarray | None) -> C
     if group.columns is not None:
         columns = np.asarray(as_numbers(f"{where}.columns", group.columns), np.float64)
         columns = columns[:, None] if columns.ndim == 1 else columns
-        if columns.shape[0] != num_rows or columns.ndim != 2 or not 0 < columns.shape[1]:
+        if columns.shape[0] != num_rows or columns.ndim != 2 or not columns.shape[1] > 0:
             raise ValueError(
                 f"{where}.columns must have a row of numbers for each of the {num_rows} rows, got "
                 f"shape {columns.shape}"

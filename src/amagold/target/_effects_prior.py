@@ -118,24 +118,19 @@ class EffectsPrior:
     figures: Float[jax.Array, " factors"]  # what sentences say, on the user's scale
 
     def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
-        total = self._shared(position)
+        total = self.shared(position)
         for prior in self.factors:
-            log_scales, free = self._scales(position, prior.form)
-            of_effects = self._of_effects(position, prior.form, log_scales, free)
+            log_scales, free = self.scales_of(position, prior.form)
+            of_effects = self.of_effects(position, prior.form, log_scales, free)
             total = total + of_effects + prior(log_scales, free)
         return total
 
-    def smooth(self, position: dict[str, jax.Array]) -> jax.Array:
-        """For searches: the density itself grows without end as all effects of a factor and their
-        scale go to zero. Here effects have scales of a guess, and log scales a normal prior.
+    @property
+    def smooth(self) -> "EffectsGuide":
+        """For searches, in place of a density that grows without end as all effects of a factor
+        and their scale go to zero.
         """
-        total = self._shared(position)
-        for prior, guess in zip(self.factors, self.guesses, strict=True):
-            log_scales, free = self._scales(position, prior.form)
-            total = total + self._of_effects(position, prior.form, guess, jnp.zeros_like(free))
-            total = total - 0.5 * jnp.sum(((log_scales - guess) / GUIDE_WIDTH) ** 2)
-            total = total - 0.5 * jnp.sum(free**2)
-        return total
+        return EffectsGuide(self)
 
     def sentences(self) -> tuple[str, ...]:
         """The priors in words."""
@@ -152,13 +147,13 @@ class EffectsPrior:
             )
         return tuple(said)
 
-    def _shared(self, position: dict[str, jax.Array]) -> jax.Array:
+    def shared(self, position: dict[str, jax.Array]) -> jax.Array:
         total = self.fixed(position[FIXED])
         if self.noise is not None:
             total = total - 0.5 * ((position[NOISE] - self.noise[0]) / self.noise[1]) ** 2
         return total
 
-    def _scales(
+    def scales_of(
         self, position: dict[str, jax.Array], form: FactorForm
     ) -> tuple[jax.Array, jax.Array]:
         log_scales = jnp.reshape(position[scale_name(form.name)], (form.num_effects,))
@@ -169,7 +164,7 @@ class EffectsPrior:
         )
         return log_scales, free
 
-    def _of_effects(
+    def of_effects(
         self,
         position: dict[str, jax.Array],
         form: FactorForm,
@@ -182,3 +177,20 @@ class EffectsPrior:
         squares = sum(jnp.sum(column**2) for column in whitened_effects(effects, factor))
         logs = sum(jnp.log(row[-1]) for row in factor)
         return jnp.asarray(-0.5 * squares - form.num_levels * logs)
+
+
+@trees.record()
+class EffectsGuide:
+    """Effects have scales of a guess, and log scales a normal prior about it."""
+
+    prior: EffectsPrior
+
+    def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
+        prior = self.prior
+        total = prior.shared(position)
+        for factor, guess in zip(prior.factors, prior.guesses, strict=True):
+            log_scales, free = prior.scales_of(position, factor.form)
+            total = total + prior.of_effects(position, factor.form, guess, jnp.zeros_like(free))
+            total = total - 0.5 * jnp.sum(((log_scales - guess) / GUIDE_WIDTH) ** 2)
+            total = total - 0.5 * jnp.sum(free**2)
+        return total
