@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from amagold.report._chart_scale import AxisTick, scale_of
+from amagold.report._interval_chart import ratio_scale
 from amagold.report._rounded_numbers import whole
 
 MOST_BARS = 150  # levels that have a line each; of more, neighbours share one
@@ -72,16 +73,15 @@ def caterpillar_chart(
         return None
     order = np.flatnonzero(is_known)[np.argsort(mean[is_known], kind="stable")]
     mean, lower, upper = mean[order], lower[order], upper[order]
-    scale = scale_of([float(lower.min()), float(upper.max()), 0.0], most_ticks=5)
+    ends = [float(lower.min()), float(upper.max()), 0.0]
+    scale = ratio_scale([math.exp(min(end, 600.0)) for end in ends]) if ratio else scale_of(ends)
 
     def up(values: np.ndarray) -> list[float]:
         return [round(100.0 - scale.place(value), 2) for value in values.tolist()]
 
     number = len(order)
     counts = int((lower > 0.0).sum()), int((upper < 0.0).sum())
-    ticks = tuple(_as_ratio(tick, scale.low, scale.high) for tick in scale.ticks)
-    ticks = ticks if ratio else scale.ticks
-    none = round(100.0 - scale.place(0.0), 2)
+    ticks, none = scale.ticks, round(100.0 - scale.place(0.0), 2)
     if number <= MOST_BARS:
         across = (100.0 * (np.arange(number) + 0.5) / number).round(3).tolist()
         is_clear = ((lower > 0.0) | (upper < 0.0)).tolist()
@@ -102,12 +102,6 @@ def caterpillar_chart(
     line = _points(across, average(mean))
     each = math.ceil(number / NUM_PLACES)
     return CaterpillarChart(ticks, none, (), reach, band, line, each, number, *counts)
-
-
-def _as_ratio(tick: AxisTick, low: float, high: float) -> AxisTick:
-    """exp of where a tick is."""
-    value = math.exp(low + 0.01 * tick.place * (high - low))
-    return AxisTick(tick.place, f"{value:.2g}" if value < 100.0 else whole(value))
 
 
 def _polygon(across: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:

@@ -80,7 +80,7 @@ def _shrinkage(axes: Axes, table: Any) -> None:
     if table["rows"].max() > 10 * max(1, table["rows"].min()):
         axes.set_xscale("log")
     axes.set_ylim(-0.02, 1.05)
-    _styled(axes, "Shrinkage: 1 says nothing is known of a level", "rows of the level")
+    _styled(axes, "Shrinkage (1: only its group is known)", "rows of the level")
 
 
 def _styled(axes: Axes, title: str, unit: str) -> None:

@@ -167,7 +167,8 @@ def _effect(effect: str, group: str, table: Any, how: Grouping) -> EffectSection
     records = order.to_dict("records")
     is_few = len(records) <= 2 * MOST_EXTREMES
     shown = records if is_few else records[:MOST_EXTREMES] + records[-MOST_EXTREMES:]
-    title = f"Levels of {group}" if is_few else f"The largest and the smallest levels of {group}"
+    which = "Levels" if is_few else "The largest and the smallest levels"
+    title = f"{which} of {group}" + ("" if is_intercept else f", by their {effect}")
     estimates = [_estimate(row) for row in shown]
     estimates = [each for each in estimates if all(map(math.isfinite, each[2:7]))]
     estimates = [as_ratio(each) for each in estimates] if ratio else estimates
@@ -190,7 +191,7 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
     mean, sd, lower, upper = (float(row[name]) for name in ("mean", "sd", "lower", "upper"))
     rows = int(row["rows"])
     detail = "1 row" if rows == 1 else f"{whole(rows)} rows"
-    return Estimate(str(row["level"]), detail, mean, lower, mean, mean, upper, decimals_of(0.0, sd))
+    return Estimate(str(row["level"]), detail, mean, lower, mean, mean, upper, decimals_of(sd, sd))
 
 
 def _row(row: Mapping[str, Any], is_ratio: bool) -> LevelRow:

@@ -1,5 +1,6 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -149,7 +150,7 @@ class PageContent:
         """By variable: of a formula in its order, with the noise last."""
         if not self.run.posterior.sizes["draw"]:
             return {}
-        found = parameters_of(self.run)
+        found = parameters_of(self.run, self._of_groups.values())
         text = (self.formula or "").partition("~")[2]
         places = {name: text.find(name) for name in found} if text else {}
         order = sorted(
@@ -163,7 +164,8 @@ class PageContent:
 
     @property
     def num_parameters(self) -> int:
-        return sum(map(len, self.parameters.values()))
+        posterior = self.run.posterior
+        return sum(math.prod(posterior[name].shape[2:]) for name in self.parameters)
 
     @cached_property
     def headline(self) -> list[PageFact]:
@@ -193,7 +195,8 @@ class PageContent:
 
     @cached_property
     def trace(self) -> TraceChart | None:
-        return trace_of(self.run, self.parameters) if self.parameters else None
+        effects = self._of_groups.values()
+        return trace_of(self.run, self.parameters, effects) if self.parameters else None
 
     @cached_property
     def grouping(self) -> Grouping:
@@ -278,7 +281,7 @@ class PageContent:
 
     @cached_property
     def cost(self) -> list[PageFact]:
-        return cost_of(self.run)
+        return cost_of(self.run, self._of_groups.values())
 
     @cached_property
     def provenance(self) -> list[PageFact]:
