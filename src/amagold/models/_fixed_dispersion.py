@@ -31,6 +31,9 @@ class NegativeBinomialOfShape:
 
     shape: float
 
+    # |f'''| <= |f''|, and log |f''| has a slope of at most one
+    bends_slowly = True
+
     def __call__(self, z: jax.Array, example: CountExample) -> jax.Array:
         return NegativeBinomial()(self._with_shape(z), example)
 
