@@ -1,7 +1,6 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +28,7 @@ from amagold.report._parameters import INTERVAL, Parameter, parameters_of
 from amagold.report._question_words import effects_words, question_of, title_of
 from amagold.report._rounded_numbers import readable, whole
 from amagold.report._row_words import RowWords, row_words, rows_told
-from amagold.report._run_facts import PageFact, cost_of, provenance_of
+from amagold.report._run_facts import PageFact, call_of, cost_of, provenance_of
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
@@ -290,19 +289,4 @@ class PageContent:
     @cached_property
     def call(self) -> str | None:
         """How to get the same draws again."""
-        if self.formula is None:
-            return None
-        settings = self.run.attributes["settings"]
-        names = ("num_samples", "num_warmup", "num_chains", "thin", "seed")
-        given = {} if self.run.model is None else self.run.model.arguments
-        asked = {name: value for name, value in given.items() if value not in (None, False)}
-        options = {**asked, **{name: settings[name] for name in names}}
-        told = ", ".join(f"{name}={_as_code(name, value)}" for name, value in options.items())
-        return f"amagold.fit({self.formula!r}, table, {self.family!r}, {told})"
-
-
-def _as_code(name: str, value: Any) -> str:
-    """An argument as it was given: priors as texts, arrays by their name."""
-    if isinstance(value, Mapping):
-        return repr({key: str(each) for key, each in value.items()})
-    return name if isinstance(value, str) and value.startswith("<") else repr(value)
+        return None if self.formula is None else call_of(self.run, self.formula, self.family)

@@ -1,6 +1,6 @@
 """What a run cost, and where it comes from, as names and values."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -68,3 +68,21 @@ def provenance_of(run: Any) -> list[PageFact]:
 
 def _place(thin: int) -> str:
     return "draw" if thin == 1 else f"{thin}th draw"
+
+
+def call_of(run: Any, formula: str, family: str) -> str:
+    """The call that would give the same draws again."""
+    settings = run.attributes["settings"]
+    names = ("num_samples", "num_warmup", "num_chains", "thin", "seed")
+    given = {} if run.model is None else run.model.arguments
+    asked = {name: value for name, value in given.items() if value not in (None, False)}
+    options = {**asked, **{name: settings[name] for name in names}}
+    told = ", ".join(f"{name}={_as_code(name, value)}" for name, value in options.items())
+    return f"amagold.fit({formula!r}, table, {family!r}, {told})"
+
+
+def _as_code(name: str, value: Any) -> str:
+    """An argument as it was given: priors as texts, arrays by their name."""
+    if isinstance(value, Mapping):
+        return repr({key: str(each) for key, each in value.items()})
+    return name if isinstance(value, str) and value.startswith("<") else repr(value)

@@ -132,7 +132,7 @@ def group_term(parsed: ParsedGroup, columns: FormulaColumns, few: FormulaColumns
     coded, terms = coded_terms(spec, parsed.varying, few)
     if not terms:
         raise ValueError(f"formula must say what varies by {parsed.name!r}, but nothing does")
-    if coded.names:
+    if parsed.varying.columns:
         check_terms(spec, terms, coded)
     has_ones = any(term.name == INTERCEPT for term in terms)
     effects = (*((ONES,) if has_ones else ()), *coded.names)

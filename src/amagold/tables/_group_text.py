@@ -41,6 +41,11 @@ def parted(right: str) -> tuple[str, tuple[GroupText, ...]]:
                 "before '|'; write (1 | g) for an intercept"
             )
         found += [GroupText(left, names) for names in _groups(grouping, right[start:stop])]
+        if len(found) > MOST_GROUPS:
+            raise ValueError(
+                f"formula must have at most {MOST_GROUPS} random effects, got more; choose "
+                "what matters"
+            )
         kept += right[end:start].rstrip().removesuffix("+")
         end = stop
     if "|" in _without(hidden, spans):
@@ -48,12 +53,8 @@ def parted(right: str) -> tuple[str, tuple[GroupText, ...]]:
             "formula must hold random effects in brackets, as in 'late ~ distance + (1 | g)', but "
             "has a '|' outside of them"
         )
-    if len(found) > MOST_GROUPS:
-        raise ValueError(
-            f"formula must have at most {MOST_GROUPS} random effects, got {len(found)}; choose "
-            "what matters"
-        )
-    fixed = (kept + right[end:]).strip().removeprefix("+").strip()
+    fixed = (kept + right[end:]).strip()
+    fixed = fixed.removeprefix("+").strip() or fixed  # a sign that nothing follows is an error
     return (f"1 {fixed}" if fixed.startswith("-") else fixed or "1"), tuple(found)
 
 
