@@ -1,0 +1,169 @@
+"""Sweeps over mixed models: exact draws stay exact, planted bugs are seen, and what is known
+beforehand is what all rows say.
+"""
+
+import dataclasses
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exact_effects import SIZES, effect_features, exact_effects, mixed_target
+from false_alarms import PLANTED, worst
+
+from amagold.acceptance._effect_setup import untuned_effects
+from amagold.acceptance._effect_state import precision_of
+from amagold.acceptance._effect_sweep import EffectSweep
+from amagold.core import trees
+from amagold.gradients import full as full_gradient
+from amagold.mode._effect_mode import find_reference
+from amagold.mode._effect_sums import sums_at
+from amagold.samplers import Sampler
+from amagold.trajectory._rest import Rest
+
+NUM_DRAWS = 8_000
+
+
+@cache
+def sweep_of(family, away=0.25):
+    """About a place that is off the mode, its scale too, with turns that are no fresh draws."""
+    target = mixed_target(family)
+    place = dict(find_reference(target).position)
+    signs = np.where(np.arange(len(SIZES)) % 2, 1.0, -1.0)
+    place["theta"] = (place["theta"] + 0.5 * away).astype(np.float32)
+    place["1|g"] = (place["1|g"] + away * signs).astype(np.float32)
+    place["1|g_sigma"] = np.float32(place["1|g_sigma"] + away)
+    sweep = untuned_effects(target, sums_at(target, place))
+    (terms,) = sweep.factors
+    spread = jnp.float32(0.5)
+    terms = dataclasses.replace(terms, effect_spread=spread, scale_spread=spread)
+    return dataclasses.replace(
+        sweep, angle=jnp.float32(1.1), slope_spread=spread, factors=(terms,)
+    )
+
+
+@jax.jit
+def _run(sampler, positions, key):
+    states = jax.vmap(sampler.init)(positions)
+
+    def transition(states, key):
+        keys = jax.random.split(key, len(positions["theta"]))
+        return jax.vmap(sampler.step)(keys, states)
+
+    return jax.lax.scan(transition, states, jax.random.split(key, 3))
+
+
+def moved(family, sweep, num_draws=NUM_DRAWS):
+    draws = exact_effects(family, num_draws)
+    sampler = Sampler(mixed_target(family), Rest(), full_gradient(), sweep, 1, True)
+    states, info = _run(sampler, draws, jax.random.key(3))
+    return worst(effect_features(states.position) - effect_features(draws)), info
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "poisson",  # whose bounds grow
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("logistic", "probit", "binomial", "negative_binomial")
+        ),
+    ],
+)
+def test_exact_draws_stay_exact(family):
+    found, info = moved(family, sweep_of(family))
+    assert found < 1.0
+    assert int(info.broken_bound.max()) == -1
+    assert 0.2 < float(info.acceptance_rate.mean()) < 0.99
+    rows = np.asarray(info.num_energy_examples)
+    assert 0.0 < rows.mean() < 3.0 * sum(SIZES), "neither nothing nor all of it, thrice"
+
+
+@trees.record()
+class HalvedArrivals(EffectSweep):
+    """Fewer arrivals than the bounds need."""
+
+    def row_bounds(self, number, here, there):
+        return 0.1 * super().row_bounds(number, here, there)
+
+
+@trees.record()
+class NoJacobian(EffectSweep):
+    """Whitened effects are taken for coordinates without a volume."""
+
+    def _evidence(self, number, state, known):
+        volume = jnp.sum(jnp.log(jnp.diagonal(known.factor, axis1=-2, axis2=-1)), axis=-1)
+        return super()._evidence(number, state, known) - volume
+
+
+@trees.record()
+class LeftBehind(EffectSweep):
+    """Effects do not move along as the ratio thinks: the centring of another model."""
+
+    def move_slopes(self, target, draws, state):
+        moved, *found = super().move_slopes(target, draws, state)
+        left = 2.0 * self.factors[0].shifts @ (moved.slopes - state.slopes)
+        return moved.with_effects(0, moved.effects[0] + left), *found
+
+
+@trees.record()
+class FollowingCenter(EffectSweep):
+    """The center of turns follows the chain."""
+
+    def slopes_given(self, state):
+        slope, matrix, tilt = super().slopes_given(state)
+        return slope, matrix, tilt - 0.5 * matrix @ state.slopes
+
+
+@trees.record()
+class OneWayBounds(EffectSweep):
+    """Bounds, and so what is scanned, are others on the way back."""
+
+    def row_bounds(self, number, here, there):
+        bounds = super().row_bounds(number, here, there)
+        own = jnp.abs(here.effects[0][:, 0]) < jnp.abs(there.effects[0][:, 0])
+        return bounds * jnp.where(own, 0.2, 1.0)
+
+
+@trees.record()
+class NeighboursTests(EffectSweep):
+    """Each level is accepted by what the rows of its neighbour say."""
+
+    def _visit(self, number, target, here, there, bounds, kappa, key):
+        found = super()._visit(number, target, here, there, bounds, kappa, key)
+        return found._replace(log_ratios=jnp.roll(found.log_ratios, 1))
+
+
+@trees.record()
+class PriorOfScales(EffectSweep):
+    """The scales' own prior is left out where effects are fixed."""
+
+    def redraw_scales(self, number, target, draws, state):
+        draws = draws._replace(gamma_tests=(-jnp.float32(1e9),))
+        return super().redraw_scales(number, target, draws, state)
+
+
+BROKEN = (
+    NoJacobian,
+    HalvedArrivals,
+    LeftBehind,
+    FollowingCenter,
+    OneWayBounds,
+    NeighboursTests,
+    PriorOfScales,
+)
+
+
+def planted(broken, sweep):
+    values = {field.name: getattr(sweep, field.name) for field in dataclasses.fields(EffectSweep)}
+    return broken(**values)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [NoJacobian, *(pytest.param(each, marks=pytest.mark.slow) for each in BROKEN[1:])],
+)
+def test_planted_bugs_are_seen(broken):
+    family = "poisson" if broken is NoJacobian else "logistic"
+    assert moved(family, planted(broken, sweep_of(family)))[0] > PLANTED
