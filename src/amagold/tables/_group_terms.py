@@ -10,13 +10,13 @@ import numpy as np
 from amagold.core.arrays import blocks
 from amagold.core.optional_packages import required
 from amagold.models._coded_rows import CodedTable
+from amagold.models._mixed_groups import MOST_EFFECTS
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedGroup
 from amagold.tables._term_checks import check_terms
 from amagold.tables._term_codes import INTERCEPT, coded_terms, specification
 
 ONES = "1"  # the effect of a group that is an intercept
-MOST_EFFECTS = 16  # that vary together by one group
 MOST_COMBINATIONS = 2**62  # of the values of several columns
 SEPARATOR = ":"  # of the values of several columns
 
@@ -98,7 +98,7 @@ class GroupTerm:
         ]
         is_known = np.all(np.stack(known) >= 0, axis=0)
         own = tuple(map(len, self.values))
-        ours = np.ravel_multi_index(tuple(self.places.T), own)
+        ours = np.asarray(np.ravel_multi_index(tuple(self.places.T), own))
         theirs = np.ravel_multi_index(tuple(np.maximum(each, 0) for each in known), own)
         at = np.minimum(np.searchsorted(ours, theirs), len(ours) - 1)
         is_known &= ours[at] == theirs

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from amagold.core.optional_packages import required
+from amagold.models._mixed_groups import MOST_EFFECTS
 from amagold.tables._formula_columns import MOST_LEVELS, FormulaColumns
 from amagold.tables._formula_text import ParsedFormula, ParsedGroup
-from amagold.tables._group_terms import MOST_EFFECTS, ONES, GroupTerm
+from amagold.tables._group_terms import ONES, GroupTerm
 from amagold.tables._json_values import as_json, from_json
 from amagold.tables._term_codes import INTERCEPT
 
