@@ -16,6 +16,7 @@ from amagold.acceptance._effect_setup import untuned_effects
 from amagold.acceptance._effect_state import precision_of
 from amagold.acceptance._effect_sweep import EffectSweep
 from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
 from amagold.gradients import full as full_gradient
 from amagold.mode._effect_mode import find_reference
 from amagold.mode._effect_sums import sums_at
@@ -41,7 +42,7 @@ def sweep_of(family, away=0.25):
     return dataclasses.replace(sweep, angle=jnp.float32(1.1), slope_spread=spread, factors=(terms,))
 
 
-@jax.jit
+@jit(ONCE)
 def _run(sampler, positions, key):
     states = jax.vmap(sampler.init)(positions)
 
@@ -62,10 +63,11 @@ def moved(family, sweep, num_draws=NUM_DRAWS):
 @pytest.mark.parametrize(
     "family",
     [
-        "poisson",  # whose bounds grow
+        "logistic",
         *(
             pytest.param(each, marks=pytest.mark.slow)
-            for each in ("logistic", "probit", "binomial", "negative_binomial")
+            # the bounds of the first grow
+            for each in ("poisson", "probit", "binomial", "negative_binomial")
         ),
     ],
 )
@@ -163,5 +165,4 @@ def planted(broken, sweep):
     [NoJacobian, *(pytest.param(each, marks=pytest.mark.slow) for each in BROKEN[1:])],
 )
 def test_planted_bugs_are_seen(broken):
-    family = "poisson" if broken is NoJacobian else "logistic"
-    assert moved(family, planted(broken, sweep_of(family)))[0] > PLANTED
+    assert moved("logistic", planted(broken, sweep_of("logistic")))[0] > PLANTED

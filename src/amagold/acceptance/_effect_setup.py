@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from amagold.acceptance._effect_sweep import EffectSweep
-from amagold.acceptance._effect_terms import CrossedTable, FactorTerms
+from amagold.acceptance._effect_terms import CrossedTable, FactorTerms, SharedMeans
 from amagold.acceptance._group_rows import group_rows
 from amagold.core import trees
 from amagold.mode._effect_mode import covariance_of, effects_of, fixed_prior
@@ -60,8 +60,10 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
     has_rows = NOISE not in sums.position
     norms = [np.linalg.cholesky(block) for block in solver.blocks]
     tilt, walked = np.zeros(width), [None] * len(forms)
+    directions = _directions(solver) if len(forms) > 1 else None
+    lengths = np.zeros(max(form.num_levels for form in forms))
     if has_rows:
-        tilt, walked = _walk(target, sums, inverse, whitened, norms)
+        tilt, walked, lengths = _walk(target, sums, inverse, whitened, norms, directions)
     factors = tuple(
         _terms(*each)
         for each in zip(
@@ -97,6 +99,7 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
         angle=jnp.float32(math.pi / 2.0),
         slope_spread=jnp.float32(0.0),
         squares=jnp.float32(squares),
+        means=None if directions is None else _shared_means(directions, lengths),
     )
 
 
@@ -149,7 +152,8 @@ def _walk(
     inverse: np.ndarray,
     shifts: list[np.ndarray],
     norms: list[np.ndarray],
-) -> tuple[np.ndarray, list[WalkedFactor]]:
+    directions: list[np.ndarray] | None,
+) -> tuple[np.ndarray, list[WalkedFactor], np.ndarray]:
     """How long rows are in whitened coordinates, and what their third derivatives tilt."""
     forms, width = forms_of(target), len(inverse)
     likelihood: Any = target.log_likelihood
@@ -163,6 +167,8 @@ def _walk(
         )
         for form in forms
     ]
+    largest = max(range(len(forms)), key=lambda number: forms[number].num_levels)
+    longest = np.zeros(forms[largest].num_levels)
     tilt, start = np.zeros(width), 0
     for rows in effect_rows(target, sums.position):
         own = np.asarray(rows.predictors, np.float64) @ inverse.T
@@ -193,11 +199,37 @@ def _walk(
             length = np.sqrt(np.einsum("ij,ij->i", columns, columns))
             part.thirds[...] += np.bincount(codes, third * length**3, form.num_levels)
         tilt += 0.5 * (third * spread) @ own
+        if directions is not None:
+            seen = sum(
+                table @ part.reshape(-1, part.shape[-1])
+                for table, part in zip(tables, directions, strict=True)
+            )
+            np.maximum.at(longest, rows.codes[largest], np.sqrt(np.sum(seen**2, axis=1)))
         start = stop
     if not bends_slowly:
         for part in parts:
             part.weights[...] = np.inf
-    return tilt, parts
+    return tilt, parts, longest
+
+
+def _directions(solver: EffectSolver) -> list[np.ndarray]:
+    """D of every factor: (W + Q)^-1 E, scaled so that D (W + Q) D is one."""
+    total = solver.ends[-1]
+    means = np.zeros((total, len(solver.shapes)))
+    for number, (levels, effects) in enumerate(solver.shapes):
+        means[solver.ends[number] + effects * np.arange(levels), number] = 1.0 / levels
+    solved = solver.solve(means)
+    factor = np.linalg.cholesky(means.T @ solved)
+    return solver.split(solve_triangular(factor, solved.T, lower=True).T)
+
+
+def _shared_means(directions: list[np.ndarray], lengths: np.ndarray) -> SharedMeans:
+    return SharedMeans(
+        tuple(map(_single, directions)),
+        tuple(_single(np.einsum("gam,gbn->abmn", part, part)) for part in directions),
+        _single(lengths * ROOM),
+        jnp.float32(0.0),
+    )
 
 
 def _tables(sums: EffectSums) -> tuple[CrossedTable, ...]:

@@ -54,6 +54,9 @@ class EffectDraws(NamedTuple):
     skewed_walk: Array  # whether skewed levels walk
     all_walk: Array  # whether all levels do
     is_short: Array  # whether the slopes turn by less
+    means: Array  # of the move of all factors' means
+    mean_test: Scalar
+    mean_key: RandomKey
 
 
 class EffectMoves(NamedTuple):
@@ -67,6 +70,8 @@ class EffectMoves(NamedTuple):
     scales: tuple[Visit, ...]
     effect_rates: tuple[Scalar, ...]  # accepted
     scale_rates: tuple[Scalar, ...]
+    means: Visit
+    mean_rate: Scalar
 
     @classmethod
     def of(
@@ -75,8 +80,9 @@ class EffectMoves(NamedTuple):
         log_ratio: Scalar,
         effects: list[tuple[Visit, Scalar]],
         scales: list[tuple[Visit, Scalar]],
+        means: tuple[Visit, Scalar],
     ) -> "EffectMoves":
-        visits = [of_slopes, *(visit for visit, _ in (*effects, *scales))]
+        visits = [of_slopes, means[0], *(visit for visit, _ in (*effects, *scales))]
         total: Any = sum(visit.num_examples for visit in visits)
         broken = jnp.stack([visit.broken_bound for visit in visits]).max()
         return cls(
@@ -86,6 +92,7 @@ class EffectMoves(NamedTuple):
             of_slopes,
             *(tuple(visit for visit, _ in each) for each in (effects, scales)),
             *(tuple(rate for _, rate in each) for each in (effects, scales)),
+            *means,
         )
 
 
@@ -115,10 +122,10 @@ def draw_sweep(
                 -jax.random.exponential(two, (length,)),
             )
         )
-    slopes, test, visit, stride, coins, noise = jax.random.split(shared, 6)
+    slopes, test, visit, stride, coins, noise, means, last = jax.random.split(shared, 8)
     chances = jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
     flags = jax.random.uniform(coins, (3,)) < chances
-    tests = -jax.random.exponential(test, (2,))
+    tests = -jax.random.exponential(test, (3,))
     gamma = jax.random.gamma(noise, 0.5 * num_rows) if num_rows else jnp.float32(1.0)
     return EffectDraws(
         jax.random.normal(slopes, (num_slopes,)),
@@ -131,6 +138,9 @@ def draw_sweep(
         flags[0],
         flags[1],
         flags[2],
+        jax.random.normal(means, (len(forms),)),
+        tests[2],
+        last,
     )
 
 

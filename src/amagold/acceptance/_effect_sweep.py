@@ -37,7 +37,13 @@ from amagold.acceptance._effect_state import (
     draw_sweep,
     precision_of,
 )
-from amagold.acceptance._effect_terms import CrossedTable, Effects, FactorTerms, PerLevel
+from amagold.acceptance._effect_terms import (
+    CrossedTable,
+    Effects,
+    FactorTerms,
+    PerLevel,
+    SharedMeans,
+)
 from amagold.acceptance._group_visit import GroupQuestion, Visit, visit_by
 from amagold.acceptance._remainders import Remainder, remainder
 from amagold.core import trees
@@ -93,6 +99,7 @@ class EffectSweep(Acceptance):
     angle: Scalar  # h
     slope_spread: Scalar
     squares: Scalar  # sum of squared residuals at the reference, in units of its noise
+    means: SharedMeans | None  # None with one factor
 
     # what a test of acceptance offers
 
@@ -174,6 +181,10 @@ class EffectSweep(Acceptance):
             state, *found = self.move_effects(number, target, draws, state)
             reports["effects"].append(tuple(found))
         state, *of_slopes = self.move_slopes(target, draws, state)
+        reports["means"] = (no_visit(self.factors[0]), jnp.float32(1.0))
+        if self.means is not None:
+            state, *found = self.move_means(target, draws, state)
+            reports["means"] = tuple(found)
         for number in range(len(self.factors)):
             state, *found = self.move_scales(number, target, draws, state)
             reports["scales"].append(tuple(found))
@@ -220,12 +231,13 @@ class EffectSweep(Acceptance):
         slope, matrix, tilt = self.slopes_given(state)
         factor = jnp.linalg.cholesky(matrix)
         mean = -jax.scipy.linalg.cho_solve((factor, True), slope + tilt)
-        angle = self.angle * jnp.where(draws.is_short, SHORT, 1.0)
+        is_short = draws.is_short & (self.bounds is not None)
+        angle = self.angle * jnp.where(is_short, SHORT, 1.0)
         noise = jax.scipy.linalg.solve_triangular(factor, draws.slopes, lower=True, trans=1)
         there = mean + jnp.cos(angle) * (state.slopes - mean) + jnp.sin(angle) * noise
         log_ratio = jnp.dot(tilt, there - state.slopes)
         proposed = state._replace(slopes=there)
-        largest = max(range(len(self.factors)), key=lambda f: self.factors[f].form.num_levels)
+        largest = self.largest
         found = no_visit(self.factors[largest])
         if self.bounds is not None:
             bounds = self.row_bounds(largest, state, proposed)
@@ -236,6 +248,42 @@ class EffectSweep(Acceptance):
             log_ratio = log_ratio + jnp.sum(found.log_ratios)
         is_accepted = jnp.isfinite(log_ratio) & (draws.slope_test < log_ratio)
         return trees.where(is_accepted, proposed, state), found, log_ratio
+
+    def move_means(
+        self, target: Target, draws: EffectDraws, state: EffectState
+    ) -> tuple[EffectState, Visit, Scalar]:
+        """The means of all factors at once: eta* = eta + D w, w from its Gaussian."""
+        assert self.means is not None
+        share, count = self.quotient(state), len(self.factors)
+        slope, matrix = jnp.zeros(count), share * jnp.eye(count)
+        for number, terms in enumerate(self.factors):
+            precision = precision_of(state, number)
+            known = self.conditional(number, state, precision)
+            eta = state.effects[number]
+            # the slope of the energy along eta, and from there along w
+            here = known.slope + times(share * terms.curvature + precision, eta)
+            slope = slope + jnp.einsum("gam,ga->m", self.means.directions[number], here)
+            change = precision - share * terms.precision
+            matrix = matrix + jnp.einsum("ab,abmn->mn", change, self.means.spans[number])
+        factor = jnp.linalg.cholesky(matrix)
+        noise = jax.scipy.linalg.solve_triangular(factor, draws.means, lower=True, trans=1)
+        move = noise - jax.scipy.linalg.cho_solve((factor, True), slope)
+        proposed = state
+        for number, directions in enumerate(self.means.directions):
+            proposed = proposed.with_effects(number, state.effects[number] + directions @ move)
+        largest, log_ratio = self.largest, jnp.float32(0.0)
+        found = no_visit(self.factors[largest])
+        if self.bounds is not None:
+            apart = self.means.lengths * jnp.linalg.norm(move)
+            together = self._reaches(largest, state) + self._reaches(largest, proposed)
+            bounds = self._bounded(largest, apart, together)
+            rate = jnp.sum(_counts(self.factors[largest]) * bounds)
+            kappa = jnp.maximum(1.0, self.means.spread * rate) * jnp.ones_like(bounds)
+            found = self._visit(largest, target, state, proposed, bounds, kappa, draws.mean_key)
+            log_ratio = jnp.sum(found.log_ratios)
+        is_accepted = jnp.isfinite(log_ratio) & (draws.mean_test < log_ratio)
+        rate = jnp.where(jnp.isfinite(log_ratio), jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
+        return trees.where(is_accepted, proposed, state), found, rate
 
     def move_scales(
         self, number: int, target: Target, draws: EffectDraws, state: EffectState
@@ -319,6 +367,11 @@ class EffectSweep(Acceptance):
 
     # what they know
 
+    @property
+    def largest(self) -> int:
+        """The factor of most levels, by which rows are looked for where all of them may move."""
+        return max(range(len(self.factors)), key=lambda f: self.factors[f].form.num_levels)
+
     def quotient(self, state: EffectState) -> Scalar | float:
         """p, the noise's precision over that of the reference."""
         return jnp.exp(-2.0 * state.noise) if self.bounds is None else 1.0
@@ -360,12 +413,26 @@ class EffectSweep(Acceptance):
             if other != number:
                 less, more = (self._met(number, other, sizes) for sizes in (less, more))
             apart, together = apart + less, together + more
+        return self._bounded(number, apart, together)
+
+    def _bounded(self, number: int, apart: PerLevel, together: PerLevel) -> PerLevel:
+        """B_g from A_g and C_g."""
+        assert self.bounds is not None
+        terms = self.factors[number]
         growing = jnp.exp(0.5 * (apart + together))
         third = self.bounds.derivatives[2] * terms.scales
         if self.bounds.growth:
             third = third * growing**self.bounds.growth
         third = jnp.minimum(third, terms.weights * growing)
         return third / 6.0 * apart * (0.75 * together**2 + 0.25 * apart**2)
+
+    def _reaches(self, number: int, state: EffectState) -> PerLevel:
+        """How far the rows of a factor's levels can be from the reference."""
+        found = self.factors[number].lengths * jnp.linalg.norm(state.slopes)
+        for other, others in enumerate(self.factors):
+            sizes = others.sizes(state.effects[other])
+            found = found + (sizes if other == number else self._met(number, other, sizes))
+        return found
 
     def _met(self, number: int, other: int, sizes: PerLevel) -> PerLevel:
         """The largest of another factor's sizes that each level of this one meets."""

@@ -61,6 +61,20 @@ class FactorTerms:
         return self.reach * jnp.sqrt(jnp.sum(times_upper(self.norm, effects) ** 2, axis=-1))
 
 
+@trees.record()
+class SharedMeans:
+    """Directions along which the means of crossed factors trade places: a row hardly sees them, and
+    factors that are drawn one by one would take long to find out (Papaspiliopoulos, Roberts and
+    Zanella 2020). eta moves by D w, D = (W + Q_r)^-1 E with E the factors' means, and D^T (W + Q_r)
+    D = I; precisions at other scales as in the table above, K_ab = sum_g D_ga D_gb^T.
+    """
+
+    directions: tuple[Float32[Array, "levels effects means"], ...]  # D, by factor
+    spans: tuple[Float32[Array, "effects effects means means"], ...]
+    lengths: PerLevel  # of the rows of the largest factor's levels: the longest sum_f t_f D_f
+    spread: Scalar
+
+
 @trees.record(static=("factors",))
 class CrossedTable:
     """W_fl of two factors: dense, or by the pairs of effects that meet in a row."""

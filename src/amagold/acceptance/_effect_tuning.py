@@ -5,6 +5,7 @@ Whatever pilots choose is frozen before the first draw that is kept, and any cho
 """
 
 import dataclasses
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -13,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from amagold.acceptance._effect_setup import untuned_effects
+from amagold.acceptance._effect_setup import STRIDE, untuned_effects
 from amagold.acceptance._effect_state import EffectMoves, EffectState, precision_of
 from amagold.acceptance._effect_sweep import EffectSweep
 from amagold.acceptance._group_visit import Visit
-from amagold.core.compiling import OFTEN, jit
+from amagold.core.compiling import OFTEN, ONCE, jit
 from amagold.core.shapes import RandomKey, Scalar
 from amagold.core.small_matrices import solve_upper
 from amagold.mode._effect_sums import EffectSums, sums_at
@@ -25,7 +26,8 @@ from amagold.target import Posterior
 
 NOISE = 0.25  # variance that arrivals may bring to log a
 NUM_CHAINS = 4  # of a pilot
-SHORT, LONG = 40, 160  # sweeps of one
+LENGTH = 40  # sweeps of one
+MANY = 4  # pilots that say together where chains are
 # of the slopes, tried from the largest; the first that is accepted often enough is taken
 ANGLES = (math.pi / 2.0, 1.1, 0.8, 0.55, 0.35, 0.2, 0.1)
 OFTEN_ENOUGH = 0.5
@@ -47,6 +49,9 @@ class Pilot(NamedTuple):
     slope_rows: Scalar
     effect_rows: tuple[Scalar, ...]
     scale_rows: tuple[Scalar, ...]
+    mean_rate: Scalar  # of the move of all factors' means
+    mean_share: Scalar
+    mean_rows: Scalar
     broken_bound: Array
     mean: Any  # position
     slope_means: Array  # of d
@@ -64,19 +69,23 @@ class TunedEffects(NamedTuple):
 def tuned_effects(target: Posterior, sums: EffectSums, key: RandomKey) -> TunedEffects:
     """The sweep about a reference, or about another where chains turn out to be elsewhere."""
     sweep, passes = _sized(untuned_effects(target, sums)), 1
-    keys = iter(jax.random.split(key, 64))
+    keys = (jax.random.fold_in(key, number) for number in itertools.count())
     states = _starts(sweep, next(keys))
     found = None
     for moves in range(MOST_MOVES + 1):
         sweep, states, found = _tuned(target, sweep, states, keys)
-        states, found = pilot(target, sweep, states, next(keys), LONG)
+        parts = []
+        for _ in range(MANY):
+            states, found = pilot(target, sweep, states, next(keys))
+            parts.append(found)
+        found = _together(parts)
         if moves == MOST_MOVES or sweep.bounds is None or not _is_far(sweep, found):
             break
         place = {name: np.asarray(values) for name, values in found.mean.items()}
-        positions = jax.vmap(sweep.position)(states)
+        positions = positions_of(sweep, states)
         there = _sized(untuned_effects(target, sums_at(target, place)))
         sweep, passes = _like(there, sweep), passes + 2
-        states = jax.vmap(lambda at, sweep=sweep: sweep.remember(target, at))(positions)
+        states = _remembered(sweep, positions)
     assert found is not None
     return TunedEffects(sweep, found, passes)
 
@@ -99,8 +108,11 @@ def _like(sweep: EffectSweep, other: EffectSweep) -> EffectSweep:
         )
         for ours, theirs in zip(sweep.factors, other.factors, strict=True)
     )
+    means = sweep.means
+    if means is not None and other.means is not None:
+        means = dataclasses.replace(means, spread=other.means.spread)
     return dataclasses.replace(
-        sweep, factors=factors, angle=other.angle, slope_spread=other.slope_spread
+        sweep, factors=factors, angle=other.angle, slope_spread=other.slope_spread, means=means
     )
 
 
@@ -108,11 +120,11 @@ def _tuned(
     target: Posterior, sweep: EffectSweep, states: EffectState, keys: Any
 ) -> tuple[EffectSweep, EffectState, Pilot]:
     """Noise first, then the largest angle that is accepted often enough, and strides."""
-    states, found = pilot(target, sweep, states, next(keys), SHORT)
+    states, found = pilot(target, sweep, states, next(keys))
     sweep = _with_noise(sweep, found)
     for angle in ANGLES if sweep.bounds is not None else ANGLES[:1]:
         sweep = dataclasses.replace(sweep, angle=jnp.float32(angle))
-        states, found = pilot(target, sweep, states, next(keys), SHORT)
+        states, found = pilot(target, sweep, states, next(keys))
         sweep = _with_strides(_with_noise(sweep, found), found)
         if float(found.acceptance) >= OFTEN_ENOUGH:
             break
@@ -126,7 +138,11 @@ def _with_noise(sweep: EffectSweep, found: Pilot) -> EffectSweep:
             sweep.factors, found.effect_shares, found.scale_shares, strict=True
         )
     )
-    return dataclasses.replace(sweep, factors=factors, slope_spread=found.slope_share / NOISE)
+    means = sweep.means
+    if means is not None:
+        means = dataclasses.replace(means, spread=found.mean_share / NOISE)
+    spread = found.slope_share / NOISE
+    return dataclasses.replace(sweep, factors=factors, slope_spread=spread, means=means)
 
 
 def _with_strides(sweep: EffectSweep, found: Pilot) -> EffectSweep:
@@ -140,7 +156,9 @@ def _with_strides(sweep: EffectSweep, found: Pilot) -> EffectSweep:
 
 def _is_far(sweep: EffectSweep, found: Pilot) -> bool:
     center: Any = sweep.reference.position
-    shifts = [np.abs(np.asarray(found.slope_means)) / np.maximum(np.asarray(found.slope_widths), 1e-6)]
+    shifts = [
+        np.abs(np.asarray(found.slope_means)) / np.maximum(np.asarray(found.slope_widths), 1e-6)
+    ]
     for terms, mean, width in zip(
         sweep.factors, found.scale_means, found.scale_widths, strict=True
     ):
@@ -150,17 +168,35 @@ def _is_far(sweep: EffectSweep, found: Pilot) -> bool:
 
 
 def pilot(
-    target: Posterior, sweep: EffectSweep, states: EffectState, key: RandomKey, num_sweeps: int
+    target: Posterior, sweep: EffectSweep, states: EffectState, key: RandomKey
 ) -> tuple[EffectState, Pilot]:
-    """So many sweeps of some chains; averages are of all but the first quarter."""
-    return _pilot(target, sweep, states, jax.random.split(key, num_sweeps))
+    """Some sweeps of some chains; always as many, so that one program does for all."""
+    return _pilot(target, sweep, states, jax.random.split(key, LENGTH))
+
+
+def _together(parts: list[Pilot]) -> Pilot:
+    """Averages over several."""
+    parts = jax.device_get(parts)
+    found = jax.tree.map(lambda *values: np.mean(values, axis=0), *parts)
+
+    def width(means: Any, widths: Any) -> np.ndarray:
+        squares = np.mean([each**2 for each in widths], axis=0)
+        return np.sqrt(squares + np.var(means, axis=0))
+
+    slopes = width([part.slope_means for part in parts], [part.slope_widths for part in parts])
+    scales = tuple(
+        width([part.scale_means[f] for part in parts], [part.scale_widths[f] for part in parts])
+        for f in range(len(found.scale_means))
+    )
+    broken = max(float(part.broken_bound) for part in parts)
+    return found._replace(slope_widths=slopes, scale_widths=scales, broken_bound=broken)
 
 
 @jit(OFTEN)
 def _pilot(
     target: Posterior, sweep: EffectSweep, states: EffectState, keys: Any
 ) -> tuple[EffectState, Pilot]:
-    skipped = keys.shape[0] // 4
+    skipped = LENGTH // 4
 
     def one(state: EffectState, key: RandomKey) -> tuple[EffectState, Any]:
         moved, moves = sweep.sweep(target, sweep.draw(key), state)
@@ -178,7 +214,7 @@ def _pilot(
         return (states, total), (counted, kept)
 
     nothing = jax.tree.map(jnp.zeros_like, sweep.reference.position)
-    numbers = jnp.arange(keys.shape[0])
+    numbers = jnp.arange(LENGTH)
     (states, total), (counted, kept) = jax.lax.scan(step, (states, nothing), (numbers, keys))
     counted = jax.tree.map(lambda leaf: leaf[skipped:].astype(jnp.float32), counted)
     slopes, scales = jax.tree.map(lambda leaf: leaf[skipped:], kept)
@@ -198,8 +234,11 @@ def _pilot(
         averages["slopes"][2],
         tuple(visit[2] for visit in averages["effects"]),
         tuple(visit[2] for visit in averages["scales"]),
+        averages["mean_rate"],
+        share(averages["means"]),
+        averages["means"][2],
         counted["broken_bound"].max(),
-        jax.tree.map(lambda leaf: leaf / (keys.shape[0] - skipped), total),
+        jax.tree.map(lambda leaf: leaf / (LENGTH - skipped), total),
         flat(slopes).mean(axis=0),
         flat(slopes).std(axis=0),
         tuple(flat(each).mean(axis=0) for each in scales),
@@ -219,16 +258,37 @@ def _counted(moves: EffectMoves) -> dict[str, Any]:
         "slopes": of(moves.slopes),
         "effects": tuple(map(of, moves.effects)),
         "scales": tuple(map(of, moves.scales)),
+        "means": of(moves.means),
+        "mean_rate": moves.mean_rate,
         "broken_bound": moves.broken_bound,
     }
 
 
+@jit(ONCE)
+def positions_of(sweep: EffectSweep, states: EffectState) -> Any:
+    return jax.vmap(sweep.position)(states)
+
+
+@jit(ONCE)
+def _remembered(sweep: EffectSweep, positions: Any) -> EffectState:
+    return jax.vmap(lambda at: sweep.remember(None, at))(positions)  # type: ignore[arg-type]
+
+
 def _starts(sweep: EffectSweep, key: RandomKey) -> EffectState:
-    return jax.vmap(lambda each: gaussian_draw(sweep, each, 1.0))(jax.random.split(key, NUM_CHAINS))
+    widths = tuple(jnp.full(each.center.shape[1], each.stride / STRIDE) for each in sweep.factors)
+    return gaussian_states(sweep, jax.random.split(key, NUM_CHAINS), jnp.float32(1.0), widths)
+
+
+@jit(ONCE)
+def gaussian_states(
+    sweep: EffectSweep, keys: Any, width: Scalar, scale_widths: tuple[Array, ...]
+) -> EffectState:
+    """One for each key."""
+    return jax.vmap(lambda key: gaussian_draw(sweep, key, width, scale_widths))(keys)
 
 
 def gaussian_draw(
-    sweep: EffectSweep, key: RandomKey, width: float, scale_widths: tuple[Array, ...] | None = None
+    sweep: EffectSweep, key: RandomKey, width: Scalar, scale_widths: tuple[Array, ...]
 ) -> EffectState:
     """About the reference: coefficients and scales so many times as wide as the Gaussian, then
     effects given those.
@@ -238,10 +298,13 @@ def gaussian_draw(
     state = sweep.remember(None, center)  # type: ignore[arg-type]
     slopes = jax.random.normal(slope_key, sweep.slope.shape)
     state = state._replace(slopes=width * slopes)
-    for number, terms in enumerate(sweep.factors):
+    for number in range(len(sweep.factors)):
         scales, free = state.scales[number], state.free[number]
-        widths = terms.stride / 2.4 if scale_widths is None else scale_widths[number]
-        away = width * widths * jax.random.truncated_normal(keys[2 * number], -2.0, 2.0, scales.shape)
+        away = (
+            width
+            * scale_widths[number]
+            * jax.random.truncated_normal(keys[2 * number], -2.0, 2.0, scales.shape)
+        )
         state = state.with_scales(number, scales + away, free)
     for number in range(len(sweep.factors)):
         known = sweep.conditional(number, state, precision_of(state, number))

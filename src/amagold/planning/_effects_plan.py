@@ -12,7 +12,12 @@ import numpy as np
 
 from amagold.acceptance._effect_setup import untuned_effects
 from amagold.acceptance._effect_sweep import EffectSweep
-from amagold.acceptance._effect_tuning import TunedEffects, gaussian_draw, tuned_effects
+from amagold.acceptance._effect_tuning import (
+    TunedEffects,
+    gaussian_states,
+    positions_of,
+    tuned_effects,
+)
 from amagold.core import trees
 from amagold.data import InMemory
 from amagold.gradients import full as full_gradient
@@ -54,6 +59,9 @@ class EffectsPlan:
     slope_rows: float
     effect_rows: list[float]
     scale_rows: list[float]
+    mean_spread: float = 0.0  # of the move of crossed factors' means
+    mean_acceptance: float = 1.0
+    mean_rows: float = 0.0
 
     @property
     def label(self) -> str:
@@ -62,7 +70,7 @@ class EffectsPlan:
     @property
     def num_rows(self) -> float:
         """That a sweep looks at, expected."""
-        return self.slope_rows + sum(self.effect_rows) + sum(self.scale_rows)
+        return self.slope_rows + sum(self.effect_rows) + sum(self.scale_rows) + self.mean_rows
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -91,6 +99,12 @@ class EffectsPlan:
                 f"{_percent(self.scale_acceptance)}) and are drawn with effects fixed. No example "
                 "is looked at again.",
             ]
+        if len(self.names) > 1:
+            said.append(
+                "The means of the factors, which rows see only together, move by a proposal of "
+                f"their own (expected to accept {_percent([self.mean_acceptance])}, "
+                f"{self.mean_rows:.3g} examples)."
+            )
         share = self.num_rows / self.num_examples
         compared = (
             f"A gradient over all data would look at {1.0 / share:,.0f} times as many, and one "
@@ -132,12 +146,16 @@ class EffectsPlan:
                 sweep.factors, self.strides, self.effect_spreads, self.scale_spreads, strict=True
             )
         )
+        means = sweep.means
+        if means is not None:
+            means = dataclasses.replace(means, spread=jnp.float32(self.mean_spread))
         sweep = dataclasses.replace(
             sweep,
             factors=factors,
             angle=jnp.float32(self.angle),
             block_size=self.block_size,
             slope_spread=jnp.float32(self.slope_spread),
+            means=means,
         )
         return _sampler(target, sweep)
 
@@ -195,6 +213,9 @@ def _plan(target: Posterior, found: TunedEffects, num_chains: int) -> EffectsPla
         slope_rows=float(pilot.slope_rows),
         effect_rows=list(map(float, pilot.effect_rows)),
         scale_rows=list(map(float, pilot.scale_rows)),
+        mean_spread=0.0 if sweep.means is None else float(sweep.means.spread),
+        mean_acceptance=float(pilot.mean_rate),
+        mean_rows=float(pilot.mean_rows),
     )
 
 
@@ -205,12 +226,9 @@ def _sampler(target: Posterior, sweep: EffectSweep) -> Sampler:
 
 def _starts(found: TunedEffects, num_chains: int, key: jax.Array) -> trees.PyTree:
     """Coefficients and scales wider than they are, effects given those."""
-    sweep = found.sweep
-
-    def one(key: jax.Array) -> trees.PyTree:
-        return sweep.position(gaussian_draw(sweep, key, FAR, found.pilot.scale_widths))
-
-    return jax.jit(jax.vmap(one))(jax.random.split(key, num_chains))
+    widths = tuple(map(jnp.asarray, found.pilot.scale_widths))
+    keys = jax.random.split(key, num_chains)
+    return positions_of(found.sweep, gaussian_states(found.sweep, keys, jnp.float32(FAR), widths))
 
 
 def _percent(rates: list[float]) -> str:
