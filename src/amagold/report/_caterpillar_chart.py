@@ -16,7 +16,7 @@ MOST_BARS = 150  # levels that have a line each; of more, neighbours share one
 NUM_PLACES = 150
 
 
-class LevelBar(NamedTuple):
+class CaterpillarBar(NamedTuple):
     """One level, in percent of the way along and up."""
 
     across: float
@@ -31,7 +31,7 @@ class CaterpillarChart(NamedTuple):
 
     ticks: tuple[AxisTick, ...]  # along the side
     none: float  # where an effect of zero is
-    bars: tuple[LevelBar, ...]
+    bars: tuple[CaterpillarBar, ...]
     # polygons in a square of 1000 by 1000, of many levels in place of bars
     reach: str  # the furthest ends of neighbours
     band: str  # their average ends
@@ -86,8 +86,8 @@ def caterpillar_chart(
         across = (100.0 * (np.arange(number) + 0.5) / number).round(3).tolist()
         is_clear = ((lower > 0.0) | (upper < 0.0)).tolist()
         bars = zip(across, up(mean), up(lower), up(upper), is_clear, strict=True)
-        return CaterpillarChart(ticks, none, tuple(LevelBar(*bar) for bar in bars), "", "", "", 0,
-                                number, *counts)  # fmt: skip
+        drawn = tuple(CaterpillarBar(*bar) for bar in bars)
+        return CaterpillarChart(ticks, none, drawn, "", "", "", 0, number, *counts)
     starts = np.unique(np.linspace(0, number, NUM_PLACES, endpoint=False).astype(int))
     sizes = np.diff([*starts, number])
     across = (1000.0 * (starts + 0.5 * sizes) / number).tolist()

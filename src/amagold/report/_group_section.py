@@ -25,7 +25,7 @@ MOST_IN_TABLE = 400
 INTERCEPT_EFFECT = "1"
 
 
-class LevelRow(NamedTuple):
+class LevelEffect(NamedTuple):
     """A row of a table, as texts."""
 
     name: str
@@ -43,7 +43,7 @@ class EffectSection(NamedTuple):
     axis: str
     chart: CaterpillarChart | None
     extremes: IntervalChart | None
-    rows: tuple[LevelRow, ...]
+    rows: tuple[LevelEffect, ...]
     num_not_in_table: int
 
 
@@ -145,10 +145,12 @@ def _shrinkage(table: Any) -> str:
     rows = np.asarray(table["rows"], np.float64)
     middle = float(np.median(table["shrinkage"]))
     few, many = whole(rows.min()), whole(rows.max())
-    reach = f"{few} rows" if few == many else f"between {few} and {many} rows"
+    decided = f"{percent(1.0 - middle)} of its effect and all other levels the rest"
+    if few == many:
+        return f"Each level has {few} rows, which in the middle decide {decided}."
     return (
-        f"A level has {reach}, {whole(float(np.median(rows)))} in the middle, where its own rows "
-        f"decide {percent(1.0 - middle)} of its effect and all other levels the rest."
+        f"A level has between {few} and {many} rows, {whole(float(np.median(rows)))} in the "
+        f"middle, where its own rows decide {decided}."
     )
 
 
@@ -191,12 +193,14 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
     mean, sd, lower, upper = (float(row[name]) for name in ("mean", "sd", "lower", "upper"))
     rows = int(row["rows"])
     detail = "1 row" if rows == 1 else f"{whole(rows)} rows"
-    return Estimate(str(row["level"]), detail, mean, lower, mean, mean, upper, decimals_of(sd, sd))
+    return Estimate(
+        str(row["level"]), detail, mean, lower, mean, mean, upper, decimals_of(0.05 * sd, sd)
+    )
 
 
-def _row(row: Mapping[str, Any], is_ratio: bool) -> LevelRow:
+def _row(row: Mapping[str, Any], is_ratio: bool) -> LevelEffect:
     estimate = _estimate(row)
-    return LevelRow(
+    return LevelEffect(
         estimate.label,
         rounded(estimate.mean, estimate.decimals),
         estimate.ends(),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amagold.tables._group_terms import GroupRows, GroupTerm
+from amagold.tables._group_terms import GroupedRows, GroupTerm
 
 
 class LevelTables(NamedTuple):
@@ -28,7 +28,7 @@ class GroupDraws(NamedTuple):
     salt: str  # what tells its strangers from those of the others
     seed: int
 
-    def of(self, rows: GroupRows) -> LevelTables:
+    def of(self, rows: GroupedRows) -> LevelTables:
         """The effects of the levels that these rows have."""
         met, codes = np.unique(rows.codes, return_inverse=True)
         known = self.effects.shape[1]
@@ -68,11 +68,11 @@ def _factor(term: GroupTerm, values: Callable[[str, int], np.ndarray]) -> np.nda
     return scales[:, :, None] * np.linalg.cholesky(whole + spare)
 
 
-def strangers_only(rows: GroupRows, term: GroupTerm) -> GroupRows:
+def strangers_only(rows: GroupedRows, term: GroupTerm) -> GroupedRows:
     """As if no level of the rows were known."""
     names = np.asarray([*term.levels, *rows.strangers], object)
     met, codes = np.unique(rows.codes, return_inverse=True)
-    return GroupRows(
+    return GroupedRows(
         (term.num_levels + codes).astype(np.int32), tuple(names[met].tolist()), rows.values
     )
 
@@ -82,7 +82,7 @@ class RowInputs(NamedTuple):
 
     fixed: Any  # CodedTable
     offset: Any = None  # of each row; None where nothing is added
-    groups: tuple[GroupRows, ...] = ()  # none where random effects are left out
+    groups: tuple[GroupedRows, ...] = ()  # none where random effects are left out
 
     def __len__(self) -> int:
         return len(self.fixed)

@@ -21,7 +21,7 @@ MOST_COMBINATIONS = 2**62  # of the values of several columns
 SEPARATOR = ":"  # of the values of several columns
 
 
-class GroupRows(NamedTuple):
+class GroupedRows(NamedTuple):
     """One random effect of some rows."""
 
     codes: np.ndarray  # the level of each; those above the known ones are strangers
@@ -122,8 +122,8 @@ class GroupTerm:
             total += part.T @ (part if counts is None else part * counts[rows, None])
         return replace(self, moments=total / (len(values) if counts is None else counts.sum()))
 
-    def rows(self, columns: FormulaColumns) -> GroupRows:
-        return GroupRows(*self.codes(columns), self.varying(columns))
+    def rows(self, columns: FormulaColumns) -> GroupedRows:
+        return GroupedRows(*self.codes(columns), self.varying(columns))
 
 
 def group_term(parsed: ParsedGroup, columns: FormulaColumns, few: FormulaColumns) -> GroupTerm:

@@ -15,7 +15,7 @@ from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._group_checks import check_groups, doubts_about_groups
 from amagold.tables._group_priors import with_group_priors
 from amagold.tables._group_scale import group_labels, grouped_scale
-from amagold.tables._group_terms import GroupRows, GroupTerm, group_term
+from amagold.tables._group_terms import GroupedRows, GroupTerm, group_term
 from amagold.tables._large_table import representative_rows
 from amagold.tables._some_rows import parts_of
 from amagold.tables._terms import FormulaTerms
@@ -28,7 +28,7 @@ def with_groups(
     counts: np.ndarray | None,
     family: str,
     out_of_core: bool,
-) -> tuple[FormulaTerms, tuple[GroupRows, ...]]:
+) -> tuple[FormulaTerms, tuple[GroupedRows, ...]]:
     """The terms with their random effects, and which levels the rows have, which count as often."""
     columns = FormulaColumns(frame)
     groups = tuple(
@@ -38,7 +38,7 @@ def with_groups(
     check_groups(groups, terms.terms, family, len(frame))
     codes = [term.codes(columns)[0] for term in groups]
     rows = tuple(
-        GroupRows(code, (), _in_parts(term, frame) if out_of_core else term.varying(columns))
+        GroupedRows(code, (), _in_parts(term, frame) if out_of_core else term.varying(columns))
         for code, term in zip(codes, groups, strict=True)
     )
     groups = tuple(
@@ -51,7 +51,7 @@ def with_groups(
 def grouped_target(
     terms: FormulaTerms,
     found: MergedRows,
-    groups: tuple[GroupRows, ...],
+    groups: tuple[GroupedRows, ...],
     family: str,
     options: Mapping[str, Any],
     priors: Mapping[str, Any] | None,

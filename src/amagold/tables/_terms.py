@@ -10,7 +10,7 @@ from amagold.tables._column_checks import check_kinds
 from amagold.tables._data_warnings import doubts_about
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
-from amagold.tables._group_terms import GroupRows, GroupTerm
+from amagold.tables._group_terms import GroupedRows, GroupTerm
 from amagold.tables._term_checks import check_terms
 from amagold.tables._term_codes import (
     INTERCEPT,
@@ -55,7 +55,7 @@ class FormulaTerms:
         varying = (name for group in self.parsed.groups for name in group.varying.columns)
         return tuple(sorted({*self.fixed_columns, *varying}))
 
-    def group_rows(self, frame: Any) -> tuple[GroupRows, ...]:
+    def group_rows(self, frame: Any) -> tuple[GroupedRows, ...]:
         """The levels and effects of a table that has these columns."""
         columns = FormulaColumns(frame)
         return tuple(term.rows(columns) for term in self.groups)
