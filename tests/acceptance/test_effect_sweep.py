@@ -23,7 +23,7 @@ from amagold.mode._effect_sums import sums_at
 from amagold.samplers import Sampler
 from amagold.trajectory._rest import Rest
 
-NUM_DRAWS = 8_000
+NUM_DRAWS, FEWER = 8_000, 3_000
 
 
 @cache
@@ -72,7 +72,7 @@ def moved(family, sweep, num_draws=NUM_DRAWS):
     ],
 )
 def test_exact_draws_stay_exact(family):
-    found, info = moved(family, sweep_of(family))
+    found, info = moved(family, sweep_of(family), FEWER if family == "logistic" else NUM_DRAWS)
     assert found < 1.0
     assert int(info.broken_bound.max()) == -1
     assert 0.2 < float(info.acceptance_rate.mean()) < 0.99
@@ -160,9 +160,73 @@ def planted(broken, sweep):
     return broken(**values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
-    [NoJacobian, *(pytest.param(each, marks=pytest.mark.slow) for each in BROKEN[1:])],
+    BROKEN,
 )
 def test_planted_bugs_are_seen(broken):
     assert moved("logistic", planted(broken, sweep_of("logistic")))[0] > PLANTED
+
+
+def test_what_is_known_is_what_all_rows_say():
+    """The energy of all rows is the sweep's to second order, and remainders are third order."""
+    target, sweep = mixed_target("logistic"), sweep_of("logistic")
+
+    def energy(position):
+        return -float(jnp.sum(target.log_likelihoods(position, target.data)))
+
+    generator = np.random.default_rng(0)
+    center = sweep.reference.position
+    errors = []
+    for size in (0.1, 0.05):
+        away = {
+            name: size * np.where(generator.random(np.shape(values)) < 0.5, -1.0, 1.0)
+            for name, values in center.items()
+        }
+        generator = np.random.default_rng(0)
+        there = {name: center[name] + jnp.float32(away[name]) for name in center}
+        state = sweep.remember(target, there)
+        known = float(sweep._energy(state))
+        errors.append(abs(energy(there) - energy(center) - known))
+        np.testing.assert_allclose(sweep.position(state)["1|g"], there["1|g"], atol=1e-5)
+    assert errors[0] < 0.02
+    assert errors[1] < 0.25 * errors[0] + 2e-4
+
+
+def test_bounds_hold_for_every_row():
+    """Of pairs of positions far apart too, whatever moves; and they are symmetric."""
+    family = "logistic"
+    target, sweep = mixed_target(family), sweep_of(family)
+    draws = exact_effects(family, 200)
+    positions = [
+        {name: jnp.asarray(values[number]) for name, values in draws.items()}
+        for number in range(12)
+    ]
+    states = [sweep.remember(target, position) for position in positions]
+    codes = np.asarray(target.data.codes[0])
+    largest = 0.0
+    for here, there in zip(states[:6], states[6:], strict=True):
+        for other in (
+            here.with_effects(0, there.effects[0]),
+            here._replace(slopes=there.slopes),
+            there,
+        ):
+            bounds = np.asarray(sweep.row_bounds(0, here, other), np.float64)
+            np.testing.assert_array_equal(bounds, np.asarray(sweep.row_bounds(0, other, here)))
+            moves = jax.tree.map(lambda *both: jnp.stack(both), sweep.away(here), sweep.away(other))
+            found = sweep._differences(target, moves, target.data)
+            differences = np.abs(np.asarray(found.value, np.float64))
+            assert (differences <= bounds[codes] * 1.001 + np.asarray(found.rounding)).all()
+            largest = max(largest, float(np.max(differences / (bounds[codes] + 1e-6))))
+    assert largest > 0.3, "bounds that are never near would say nothing"
+
+
+def test_scales_are_known_by_their_precision():
+    sweep, target = sweep_of("logistic"), mixed_target("logistic")
+    state = sweep.remember(target, sweep.reference.position)
+    np.testing.assert_allclose(
+        precision_of(state, 0)[0, 0],
+        np.exp(-2.0 * sweep.reference.position["1|g_sigma"]),
+        rtol=1e-5,
+    )

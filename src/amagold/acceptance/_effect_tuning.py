@@ -38,26 +38,28 @@ MOST_MOVES = 2  # of the reference
 
 
 class Pilot(NamedTuple):
-    """What some sweeps did on average; tuples have an entry for each factor."""
+    """What some sweeps did on average, in numbers of the device or the host; tuples have an entry
+    for each factor.
+    """
 
-    acceptance: Scalar  # of the slopes
-    effect_rates: tuple[Scalar, ...]
-    scale_rates: tuple[Scalar, ...]
-    slope_share: Scalar  # mean of q^2 over arrivals
-    effect_shares: tuple[Scalar, ...]
-    scale_shares: tuple[Scalar, ...]
-    slope_rows: Scalar
-    effect_rows: tuple[Scalar, ...]
-    scale_rows: tuple[Scalar, ...]
-    mean_rate: Scalar  # of the move of all factors' means
-    mean_share: Scalar
-    mean_rows: Scalar
-    broken_bound: Array
+    acceptance: Any  # of the slopes
+    effect_rates: Any
+    scale_rates: Any
+    slope_share: Any  # mean of q^2 over arrivals
+    effect_shares: Any
+    scale_shares: Any
+    slope_rows: Any
+    effect_rows: Any
+    scale_rows: Any
+    mean_rate: Any  # of the move of all factors' means
+    mean_share: Any
+    mean_rows: Any
+    broken_bound: Any
     mean: Any  # position
-    slope_means: Array  # of d
-    slope_widths: Array
-    scale_means: tuple[Array, ...]
-    scale_widths: tuple[Array, ...]
+    slope_means: Any  # of d
+    slope_widths: Any
+    scale_means: Any
+    scale_widths: Any
 
 
 class TunedEffects(NamedTuple):
@@ -70,7 +72,7 @@ def tuned_effects(target: Posterior, sums: EffectSums, key: RandomKey) -> TunedE
     """The sweep about a reference, or about another where chains turn out to be elsewhere."""
     sweep, passes = _sized(untuned_effects(target, sums)), 1
     keys = (jax.random.fold_in(key, number) for number in itertools.count())
-    states = _starts(sweep, next(keys))
+    states = _starts(target, sweep, next(keys))
     found = None
     for moves in range(MOST_MOVES + 1):
         sweep, states, found = _tuned(target, sweep, states, keys)
@@ -85,7 +87,7 @@ def tuned_effects(target: Posterior, sums: EffectSums, key: RandomKey) -> TunedE
         positions = positions_of(sweep, states)
         there = _sized(untuned_effects(target, sums_at(target, place)))
         sweep, passes = _like(there, sweep), passes + 2
-        states = _remembered(sweep, positions)
+        states = _remembered(target, sweep, positions)
     assert found is not None
     return TunedEffects(sweep, found, passes)
 
@@ -270,32 +272,41 @@ def positions_of(sweep: EffectSweep, states: EffectState) -> Any:
 
 
 @jit(ONCE)
-def _remembered(sweep: EffectSweep, positions: Any) -> EffectState:
-    return jax.vmap(lambda at: sweep.remember(None, at))(positions)  # type: ignore[arg-type]
+def _remembered(target: Posterior, sweep: EffectSweep, positions: Any) -> EffectState:
+    return jax.vmap(lambda at: sweep.remember(target, at))(positions)
 
 
-def _starts(sweep: EffectSweep, key: RandomKey) -> EffectState:
+def _starts(target: Posterior, sweep: EffectSweep, key: RandomKey) -> EffectState:
     widths = tuple(jnp.full(each.center.shape[1], each.stride / STRIDE) for each in sweep.factors)
-    return gaussian_states(sweep, jax.random.split(key, NUM_CHAINS), jnp.float32(1.0), widths)
+    chains = jax.random.split(key, NUM_CHAINS)
+    return gaussian_states(target, sweep, chains, jnp.float32(1.0), widths)
 
 
 @jit(ONCE)
 def gaussian_states(
-    sweep: EffectSweep, keys: Any, width: Scalar, scale_widths: tuple[Array, ...]
+    target: Posterior,
+    sweep: EffectSweep,
+    keys: Any,
+    width: Scalar,
+    scale_widths: tuple[Array, ...],
 ) -> EffectState:
     """One for each key."""
-    return jax.vmap(lambda key: gaussian_draw(sweep, key, width, scale_widths))(keys)
+    return jax.vmap(lambda key: gaussian_draw(target, sweep, key, width, scale_widths))(keys)
 
 
 def gaussian_draw(
-    sweep: EffectSweep, key: RandomKey, width: Scalar, scale_widths: tuple[Array, ...]
+    target: Posterior,
+    sweep: EffectSweep,
+    key: RandomKey,
+    width: Scalar,
+    scale_widths: tuple[Array, ...],
 ) -> EffectState:
     """About the reference: coefficients and scales so many times as wide as the Gaussian, then
     effects given those.
     """
     slope_key, noise_key, *keys = jax.random.split(key, 2 + 2 * len(sweep.factors))
     center: Any = sweep.reference.position
-    state = sweep.remember(None, center)  # type: ignore[arg-type]
+    state = sweep.remember(target, center)
     slopes = jax.random.normal(slope_key, sweep.slope.shape)
     state = state._replace(slopes=width * slopes)
     for number in range(len(sweep.factors)):

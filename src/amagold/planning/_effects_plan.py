@@ -186,7 +186,7 @@ def plan_effects(target: Target, num_chains: int, key: jax.Array) -> PlannedEffe
     found = tuned_effects(target, sums, tune_key)
     plan = _plan(target, found, num_chains)
     return PlannedEffects(
-        plan, _sampler(target, found.sweep), _starts(found, num_chains, start_key)
+        plan, _sampler(target, found.sweep), _starts(target, found, num_chains, start_key)
     )
 
 
@@ -224,11 +224,15 @@ def _sampler(target: Posterior, sweep: EffectSweep) -> Sampler:
     return Sampler(target, still, full_gradient(), sweep, 1, True)
 
 
-def _starts(found: TunedEffects, num_chains: int, key: jax.Array) -> trees.PyTree:
+def _starts(
+    target: Posterior, found: TunedEffects, num_chains: int, key: jax.Array
+) -> trees.PyTree:
     """Coefficients and scales wider than they are, effects given those."""
     widths = tuple(map(jnp.asarray, found.pilot.scale_widths))
     keys = jax.random.split(key, num_chains)
-    return positions_of(found.sweep, gaussian_states(found.sweep, keys, jnp.float32(FAR), widths))
+    return positions_of(
+        found.sweep, gaussian_states(target, found.sweep, keys, jnp.float32(FAR), widths)
+    )
 
 
 def _percent(rates: list[float]) -> str:
