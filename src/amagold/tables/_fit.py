@@ -116,8 +116,8 @@ def fit(
         drop_missing,
         prior_scale,
         priors,
-        dispersion,
         out_of_core,
+        dispersion,
         **of_rows._asdict(),
     )
     model = model if model.source is not None else dataclasses.replace(model, source=table)
@@ -143,8 +143,8 @@ def model_of(
     drop_missing: bool,
     prior_scale: float | None,
     priors: Mapping[Any, TermPrior | str] | None = None,
-    dispersion: float | None = None,
     out_of_core: bool | None = None,
+    dispersion: float | None = None,
     **of_rows: Any,
 ) -> TableModel:
     """The posterior of a formula and a table."""
