@@ -13,8 +13,10 @@ CHAINS, DRAWS = 2, 100
 WIDTH = 0.05  # of the draws
 
 
-def invented_draws(formula, table, family, seed=0, **of_rows):
-    """Runs of one formula have the same draws, whatever their rows."""
+def invented_draws(formula, table, family, seed=0, scale=0.5, **of_rows):
+    """Runs of one formula have the same draws, whatever their rows; effects of groups have about
+    this scale.
+    """
     model = model_of(formula, read_table(table), family, None, False, None, **of_rows)
     generator = np.random.default_rng(seed)
     num_classes = (len(model.classes),) if family == "softmax" else ()
@@ -31,6 +33,14 @@ def invented_draws(formula, table, family, seed=0, **of_rows):
         variables["threshold"] = np.cumsum(gaps, axis=2) - 1.5
     elif model.scale is not None:
         variables[model.scale] = np.exp(WIDTH * generator.normal(size=(CHAINS, DRAWS)))
+    for term in model.terms.groups:
+        for name, sigma in zip(term.variables, term.scales, strict=True):
+            centers = scale * generator.normal(size=term.num_levels)
+            noise = WIDTH * generator.normal(size=(CHAINS, DRAWS, term.num_levels))
+            variables[name] = centers + noise
+            variables[sigma] = scale * np.exp(WIDTH * generator.normal(size=(CHAINS, DRAWS)))
+        for name in term.correlations:
+            variables[name] = 0.3 + WIDTH * generator.normal(size=(CHAINS, DRAWS))
     posterior = xarray.Dataset(
         {
             name: (

@@ -98,28 +98,55 @@ def invented_run(levels, attributes=None, warnings=(), means=None):
         variables[name] = (axes, values)
         if labels is not None:
             dims[name], names[f"{name}_dim"] = [f"{name}_dim"], labels
-    rates = np.full((CHAINS, DRAWS), 0.9, np.float32)
-    steps = np.full((CHAINS, DRAWS), 5)
+    groups = {
+        "posterior": xarray.Dataset(variables),
+        "sample_stats": invented_stats(CHAINS, DRAWS),
+    }
+    known = invented_attributes(dims, names, CHAINS, DRAWS) | (attributes or {})
+    run = InventedRun(groups, known, PLAN, list(warnings), None)
+    run.levels = levels
+    return run
+
+
+def whole_run(run):
+    """What a report asks for beside the draws and the model of a run."""
+    posterior, model = run.posterior, run.model
+    labels = model.target.names.to_json()
+    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
+    known = invented_attributes(labels["dims"], labels["names"], *sizes)
+    known |= {
+        "formula": model.terms.formula,
+        "family": model.family,
+        "table": model.facts.to_json(),
+        "notes": list(model.target.notes),
+    }
+    groups = {"posterior": posterior, "sample_stats": invented_stats(*sizes)}
+    found = Run(groups, known, PLAN, [], None)
+    found.model = model
+    return found
+
+
+def invented_stats(num_chains, num_draws):
+    rates = np.full((num_chains, num_draws), 0.9, np.float32)
+    steps = np.full((num_chains, num_draws), 5)
     stats = {
         "acceptance_rate": rates,
-        "diverging": np.zeros((CHAINS, DRAWS), bool),
+        "diverging": np.zeros((num_chains, num_draws), bool),
         "n_steps": steps,
         "num_gradient_examples": 10 * steps,
         "num_energy_examples": 10 * steps,
     }
-    groups = {
-        "posterior": xarray.Dataset(variables),
-        "sample_stats": xarray.Dataset(
-            {name: (["chain", "draw"], values) for name, values in stats.items()}
-        ),
-    }
-    known = {
+    return xarray.Dataset({name: (["chain", "draw"], values) for name, values in stats.items()})
+
+
+def invented_attributes(dims, names, num_chains, num_draws):
+    return {
         "label": "exact",
         "labels": {"dims": dims, "names": names},
         "settings": {
-            "num_samples": DRAWS,
+            "num_samples": num_draws,
             "num_warmup": 100,
-            "num_chains": CHAINS,
+            "num_chains": num_chains,
             "seed": 3,
             "thin": 1,
         },
@@ -134,8 +161,4 @@ def invented_run(levels, attributes=None, warnings=(), means=None):
         "warmup_time": 1.0,
         "sampling_time": 2.0,
         "compile_time": 3.0,
-        **(attributes or {}),
     }
-    run = InventedRun(groups, known, PLAN, list(warnings), None)
-    run.levels = levels
-    return run

@@ -157,7 +157,7 @@ BROKEN = {
     "stranger": ("late ~ speed", {}, "'speed' is none"),
     "code": ("late ~ I(__import__('os').getpid())", {}, "formula must not"),
     "attribute": ("late ~ I(distance.values)", {}, "formula must not"),
-    "random effect": ("late ~ (1 | origin)", {}, "formula must hold fixed terms"),
+    "random effect": ("late ~ 1 | origin", {}, "formula must hold random effects in brackets"),
     "family": (FORMULA, {"family": "weibull"}, "family must be one of"),
     "text": ("origin ~ distance", {}, "outcome 'origin' must hold two classes"),
     "both": (FORMULA, {"outcome": "late"}, "outcome must not be given with a formula"),

@@ -9,6 +9,7 @@ kappa are symmetric in the two positions, so that both ways scan the same groups
 groups' arrivals in one stream is only a way to draw independent Poisson numbers.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ from jax import Array
 from amagold.acceptance._arrivals import ROUNDING
 from amagold.acceptance._group_rows import GroupRows
 from amagold.acceptance._level_rows import scaled
-from amagold.acceptance._remainders import differences_and_rounding
+from amagold.acceptance._remainders import Remainder, differences_and_rounding
 from amagold.core.array_types import Float32, Int32
 from amagold.core.randomness import unit
 from amagold.core.shapes import Position, RandomKey, Scalar, Whole
@@ -96,6 +97,24 @@ def visit(
     block_size: int,
 ) -> Visit:
     """As many blocks of rows as it takes; never fewer."""
+
+    def differences(examples: Int32[Array, " rows"]) -> Remainder:
+        looked_at = target.examples.rows(examples)
+        return differences_and_rounding(
+            bounds, reference, 2, question.here, question.there, looked_at
+        )
+
+    return visit_by(differences, rows, question, key, block_size)
+
+
+def visit_by(
+    differences_of: Callable[[Int32[Array, " rows"]], Remainder],
+    rows: GroupRows,
+    question: GroupQuestion,
+    key: RandomKey,
+    block_size: int,
+) -> Visit:
+    """The same where D_i of rows are asked for by their numbers."""
     count_key, word_key = jax.random.split(key)
     stream = stream_of(rows, question, count_key)
     last_group = rows.counts.shape[0] - 1
@@ -118,14 +137,7 @@ def visit(
         groups = jnp.where(is_item, groups, 0)
         # a group without rows is never drawn; its place would be another's
         examples = jnp.where(is_item, rows.row(groups, places), 0)
-        differences, rounding = differences_and_rounding(
-            bounds,
-            reference,
-            2,
-            question.here,
-            question.there,
-            target.examples.rows(examples),
-        )
+        differences, rounding = differences_of(examples)
         bound, kappa = stream.bounds[groups], question.kappa[groups]
         is_arrival = is_item & ~is_scan
         is_broken = is_item & ~(jnp.abs(differences) <= (1.0 + ROUNDING) * bound + rounding)

@@ -79,6 +79,14 @@ COMMANDS = (
                 {"metavar": "COLUMN", "help": "over what each count was seen (counts)"},
             ),
             Option(
+                ("--dispersion",),
+                {
+                    "type": float,
+                    "metavar": "A",
+                    "help": "var y = m + m^2 / A (negative_binomial with random effects)",
+                },
+            ),
+            Option(
                 ("--prior",),
                 {
                     "action": "append",
@@ -128,6 +136,15 @@ COMMANDS = (
             Option(
                 ("--outcomes",),
                 {"action": "store_true", "help": "of new outcomes, not of their mean"},
+            ),
+            Option(
+                ("--groups",),
+                {
+                    "choices": ("own", "new", "none"),
+                    "default": "own",
+                    "help": "whose random effects: each row's level's, a new level's, or none "
+                    "(default: own)",
+                },
             ),
         ),
     ),

@@ -17,6 +17,7 @@ def run(
     offset: str | None = None,
     trials: str | None = None,
     exposure: str | None = None,
+    dispersion: float | None = None,
     store: str | None = None,
     report: str | None = None,
     num_samples: int = 1000,
@@ -36,6 +37,7 @@ def run(
       offset: the column of what is added to each row's predictor.
       trials: the column of how often each row was tried.
       exposure: the column of what each count was seen over.
+      dispersion: a of var y = m + m^2 / a, for negative binomial counts with random effects.
       store: the folder for the draws; None keeps none.
       report: an HTML file to write the report to, or None.
       num_samples: draws of each chain.
@@ -51,7 +53,7 @@ def run(
         checked_path(report, "report")
     priors = parsed_priors(prior or [])
     options = {"outcome": outcome, "drop_missing": drop_missing, "priors": priors}
-    options |= {"out_of_core": out_of_core}
+    options |= {"out_of_core": out_of_core, "dispersion": dispersion}
     of_rows = {"weights": weights, "offset": offset, "trials": trials, "exposure": exposure}
     sampling = {"store": store, "num_samples": num_samples, "seed": seed}
     with warnings.catch_warnings(), one_run():

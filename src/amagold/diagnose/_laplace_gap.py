@@ -17,6 +17,7 @@ from amagold.mode._reference import DENSE_PARAMETERS
 from amagold.planning import horseshoe_in
 from amagold.store._names import name_leaves
 from amagold.target import Posterior, Target
+from amagold.target._effects_prior import EffectsPrior
 from amagold.target._reported import reported
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ MOST_NUMBERS = 2**24  # of such draws in memory
 # a gap that matters: of a mean in standard deviations, of a standard deviation, of a tail's share
 SHIFT, RATIO, SHARE = 0.1, 0.1, 0.02
 SURE = 3.0  # Monte Carlo errors that a gap must have beside that
+OF_GROUPS = (
+    "You needed MCMC: with the effects of groups, and their scales near zero, the density grows "
+    "without end, so that there is no mode and no Laplace approximation."
+)
 COLUMNS = ("mean_shift", "sd_ratio", "below", "above", "error", "sd_error", "tail_error")
 
 
@@ -59,7 +64,8 @@ def laplace_gap(posterior: "xarray.Dataset", target: Target) -> "pandas.DataFram
         found[name] = one.expand_dims(figure=list(COLUMNS)).copy(data=values)
     table: Any = dataset_to_dataframe(xarray.Dataset(found), sample_dims=["figure"]).T
     table = table[list(COLUMNS)].astype(float)
-    table.attrs["verdict"] = _verdict(table, approximation is not None)
+    has_groups = isinstance(getattr(target, "log_prior", None), EffectsPrior)
+    table.attrs["verdict"] = OF_GROUPS if has_groups else _verdict(table, approximation is not None)
     return table
 
 
@@ -69,6 +75,8 @@ def _approximation(target: Target) -> dict[str, Gaussian90] | None:
         raise ValueError(
             "target must have an init for the search of its mode; build it with init=..."
         )
+    if isinstance(target, Posterior) and isinstance(target.log_prior, EffectsPrior):
+        return None  # as groups' scales go to zero the density grows without end
     size = trees.size(target.init)
     if size > DENSE_PARAMETERS:
         raise ValueError(

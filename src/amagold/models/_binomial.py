@@ -58,6 +58,10 @@ class Binomial:
             return log_odds_of_trials(z, example.successes, example.trials)
         return _of_trials(self.link, z, example.successes, example.trials)
 
+    @property
+    def bends_slowly(self) -> bool:
+        return getattr(self.of_one, "bends_slowly", False)
+
     def bounds(self, predictor: Predictor) -> LinearBounds:
         """Those of one trial, n times."""
         bounds = self.of_one.bounds(predictor)

@@ -41,6 +41,9 @@ def lower_curvature(z: jax.Array, example: LogisticExample) -> jax.Array:
 class Logistic:
     """log p(y | z) = -log(1 + exp(-y z)), with y = -1 or 1."""
 
+    # |f'''| <= |f''|, and log |f''| has a slope of at most one
+    bends_slowly = True
+
     def __call__(self, z: jax.Array, example: LogisticExample) -> jax.Array:
         return log_sigmoid(example.sign * z)
 

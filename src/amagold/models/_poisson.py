@@ -53,6 +53,9 @@ class Poisson:
     small end in float32.
     """
 
+    # |f'''| <= |f''|, and log |f''| has a slope of at most one
+    bends_slowly = True
+
     def __call__(self, z: jax.Array, example: CountExample) -> jax.Array:
         count = example.events
         # y (d - (exp(d) - 1)) with d = z - log y

@@ -17,6 +17,10 @@ class Weighted:
 
     outcome: Any
 
+    @property
+    def bends_slowly(self) -> bool:
+        return getattr(self.outcome, "bends_slowly", False)
+
     def __call__(self, z: jax.Array, example: Any) -> jax.Array:
         return example.weight * self.outcome(z, example)
 

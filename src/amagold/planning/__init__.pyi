@@ -7,6 +7,7 @@ from ._at_mode import (
 )
 from ._conditional_option import horseshoe_in as horseshoe_in
 from ._conditional_plan import conditional_plan as conditional_plan, guiding as guiding
+from ._effects_plan import EffectsPlan as EffectsPlan, plan_effects as plan_effects
 from ._plan import Plan as Plan, make_plan as make_plan
 from ._starts import (
     bring_near as bring_near,

@@ -67,7 +67,9 @@ def groups_of(found: Mapping[str, Sequence[Parameter]], how: Grouping) -> list[C
     if rest:
         without = how._replace(ratio="")
         rows = [
-            _row(each, without)._replace(name=each.name) for term in rest for each in found[term]
+            coefficient_row(each, without)._replace(name=each.name)
+            for term in rest
+            for each in found[term]
         ]
         groups.append(CoefficientGroup(" and ".join(rest), "", None, tuple(rows), 0, 0, False))
     return groups
@@ -199,14 +201,15 @@ def _group(
         axis = "Value"
     finite = [each for each in shown if all(map(math.isfinite, each[2:7]))]
     chart = interval_chart(title, axis, finite, none=line, is_ratio=is_ratio) if finite else None
-    rows = tuple(_row(each, how) for each in parameters[:MOST_IN_TABLE])
+    rows = tuple(coefficient_row(each, how) for each in parameters[:MOST_IN_TABLE])
     count, of_levels = len(parameters), parameters[0].level is not None
     return CoefficientGroup(
         title, note, chart, rows, count - num_shown, count - len(rows), of_levels
     )
 
 
-def _row(parameter: Parameter, how: Grouping) -> CoefficientRow:
+def coefficient_row(parameter: Parameter, how: Grouping) -> CoefficientRow:
+    """What a table says of one parameter."""
     estimate = estimate_of(parameter, parameter.name)
     return CoefficientRow(
         parameter.term if parameter.level is None else parameter.level,

@@ -96,7 +96,7 @@ def interval_chart(
     """
     ends = [end for each in estimates for end in (each.lower, each.upper)]
     ends += [] if none is None else [none]
-    scale = _ratio_scale(ends) if is_ratio else scale_of(ends)
+    scale = ratio_scale(ends) if is_ratio else scale_of(ends)
 
     def place(value: float) -> float:
         return scale.place(math.log(max(value, 1e-300)) if is_ratio else value)
@@ -115,7 +115,7 @@ def interval_chart(
     return IntervalChart(title, axis, tuple(rows), scale.ticks, line, "no difference")
 
 
-def _ratio_scale(ends: list[float]) -> ChartScale:
+def ratio_scale(ends: list[float]) -> ChartScale:
     """A scale of logarithms, whose ticks say what they are the logarithms of."""
     logs = [math.log(end) for end in ends if end > 0.0 and math.isfinite(end)] or [0.0]
     scale = scale_of(logs, room=0.05)

@@ -1,6 +1,6 @@
 """What a report says, part by part. A part that does not apply is None, and is left out."""
 
-from collections.abc import Mapping
+import math
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,8 @@ from amagold.report._coefficient_groups import (
 from amagold.report._column_chart import ColumnChart, column_chart
 from amagold.report._diagnosis import Diagnosis, diagnose, parted
 from amagold.report._family_words import FamilyWords, family_words
-from amagold.report._formula_words import listed, term_words
+from amagold.report._formula_words import term_words
+from amagold.report._group_section import GroupSection, group_sections
 from amagold.report._model_checks import (
     EffectsPart,
     FitPart,
@@ -24,15 +25,17 @@ from amagold.report._model_checks import (
     laplace_part,
 )
 from amagold.report._parameters import INTERVAL, Parameter, parameters_of
+from amagold.report._question_words import effects_words, question_of, title_of
 from amagold.report._rounded_numbers import readable, whole
 from amagold.report._row_words import RowWords, row_words, rows_told
-from amagold.report._run_facts import PageFact, cost_of, provenance_of
+from amagold.report._run_facts import PageFact, call_of, cost_of, provenance_of
 from amagold.report._run_findings import RunFinding, findings_of
 from amagold.report._table_facts import TableFacts, facts_from_json
 from amagold.report._trace_chart import TraceChart, trace_of
+from amagold.store._names import names_of_leaves
 
 # in the order in which they are made, the slow ones among them
-PARTS = ("parameters", "diagnosis", "coefficients", "effects", "fit", "laplace", "cost")
+PARTS = ("parameters", "diagnosis", "coefficients", "groups", "effects", "fit", "laplace", "cost")
 MERGED = "rows are merged"  # in a note that the data have a sentence of their own for
 
 
@@ -99,34 +102,54 @@ class PageContent:
     @cached_property
     def terms(self) -> list[str]:
         """The predictors, in the order of the formula."""
-        return [name for name in self.parameters if name not in (INTERCEPT, self.noise)]
+        return [name for name in self._fixed if name not in (INTERCEPT, self.noise)]
+
+    @cached_property
+    def _of_groups(self) -> dict[str, str]:
+        """What the variables of random effects are called in the draws."""
+        groups = () if self.run.model is None else self.run.model.terms.groups
+        own = {name: name for term in groups for name in term.all_variables}
+        return names_of_leaves(own) if own else {}
+
+    @cached_property
+    def _fixed(self) -> dict[str, list[Parameter]]:
+        """The parameters that are none of a random effect."""
+        of_groups = set(self._of_groups.values())
+        return {name: many for name, many in self.parameters.items() if name not in of_groups}
+
+    @cached_property
+    def group_names(self) -> list[str]:
+        groups = () if self.run.model is None else self.run.model.terms.groups
+        return list(dict.fromkeys(term.group for term in groups))
+
+    @cached_property
+    def groups(self) -> list[GroupSection]:
+        if not self._of_groups or not self.parameters:
+            return []
+        return group_sections(self.run, self.parameters, self.grouping, self._of_groups)
+
+    @property
+    def group_words(self) -> str:
+        return effects_words(self.group_names)
 
     @cached_property
     def title(self) -> str:
         if self.formula is None:
             return "Posterior draws"
-        if not self.terms:
-            return f"{self.outcome} on its own"
-        told = listed([term_words(term) for term in self.terms], most=4)
-        return f"How {self.outcome} goes with {told}"
+        return title_of(self.outcome, self.terms, self.group_names)
 
     @cached_property
     def question(self) -> str | None:
         if self.formula is None:
             return None
-        if not self.terms:
-            return f"What can be said of {self.words.asks}?"
-        told = listed([term_words(term) for term in self.terms], most=12)
-        alone = ", each with the others held fixed" if len(self.terms) > 1 else ""
-        verb = "do" if self.words.asks.startswith("the odds") else "does"
-        return f"How {verb} {self.words.asks} change with {told}{alone}?"
+        return question_of(self.words.asks, self.terms, self.group_names)
 
     @cached_property
     def parameters(self) -> dict[str, list[Parameter]]:
         """By variable: of a formula in its order, with the noise last."""
         if not self.run.posterior.sizes["draw"]:
             return {}
-        found = parameters_of(self.run)
+        found = parameters_of(self.run, self._of_groups.values())
         text = (self.formula or "").partition("~")[2]
         places = {name: text.find(name) for name in found} if text else {}
         order = sorted(
@@ -140,7 +163,8 @@ class PageContent:
 
     @property
     def num_parameters(self) -> int:
-        return sum(map(len, self.parameters.values()))
+        posterior = self.run.posterior
+        return sum(math.prod(posterior[name].shape[2:]) for name in self.parameters)
 
     @cached_property
     def headline(self) -> list[PageFact]:
@@ -170,7 +194,8 @@ class PageContent:
 
     @cached_property
     def trace(self) -> TraceChart | None:
-        return trace_of(self.run, self.parameters) if self.parameters else None
+        effects = self._of_groups.values()
+        return trace_of(self.run, self.parameters, effects) if self.parameters else None
 
     @cached_property
     def grouping(self) -> Grouping:
@@ -197,13 +222,13 @@ class PageContent:
 
     @cached_property
     def coefficients(self) -> list[CoefficientGroup]:
-        return groups_of(self.parameters, self.grouping) if self.parameters else []
+        return groups_of(self._fixed, self.grouping) if self._fixed else []
 
     @cached_property
     def findings(self) -> list[RunFinding]:
         if self.formula is None:
             return []
-        return findings_of(self.parameters, self.grouping, self.words.asks)
+        return findings_of(self._fixed, self.grouping, self.words.asks)
 
     @cached_property
     def num_effects(self) -> int:
@@ -218,8 +243,9 @@ class PageContent:
     def columns(self) -> list[ColumnChart]:
         if self.facts is None:
             return []
-        of_levels = {term for term, many in self.parameters.items() if many[0].level is not None}
+        of_levels = {term for term, many in self._fixed.items() if many[0].level is not None}
         factors = {term_words(part) for term in of_levels for part in term.split(":")}
+        factors |= {part for name in self.group_names for part in name.split(":")}
         return [column_chart(column, column.name in factors) for column in self.facts.columns]
 
     @cached_property
@@ -254,7 +280,7 @@ class PageContent:
 
     @cached_property
     def cost(self) -> list[PageFact]:
-        return cost_of(self.run)
+        return cost_of(self.run, self._of_groups.values())
 
     @cached_property
     def provenance(self) -> list[PageFact]:
@@ -263,19 +289,4 @@ class PageContent:
     @cached_property
     def call(self) -> str | None:
         """How to get the same draws again."""
-        if self.formula is None:
-            return None
-        settings = self.run.attributes["settings"]
-        names = ("num_samples", "num_warmup", "num_chains", "thin", "seed")
-        given = {} if self.run.model is None else self.run.model.arguments
-        asked = {name: value for name, value in given.items() if value not in (None, False)}
-        options = {**asked, **{name: settings[name] for name in names}}
-        told = ", ".join(f"{name}={_as_code(name, value)}" for name, value in options.items())
-        return f"amagold.fit({self.formula!r}, table, {self.family!r}, {told})"
-
-
-def _as_code(name: str, value: Any) -> str:
-    """An argument as it was given: priors as texts, arrays by their name."""
-    if isinstance(value, Mapping):
-        return repr({key: str(each) for key, each in value.items()})
-    return name if isinstance(value, str) and value.startswith("<") else repr(value)
+        return None if self.formula is None else call_of(self.run, self.formula, self.family)

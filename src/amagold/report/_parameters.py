@@ -1,7 +1,7 @@
 """What the draws say of every parameter, by its term and level."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from amagold.core.progress import show_steps
 
 INTERVAL, INNER = 0.9, 0.5  # shares of the draws between the ends of the intervals
 MOST_PARAMETERS = 20_000  # of one variable, above which some are looked at
+MOST_EFFECTS = 1_000  # of levels of a group, likewise: a section of their own tells of all
 FEW_PARAMETERS = 500  # as many then
 AT_ONCE = 100  # places along an axis, between two steps of a bar
 MOST_VALUES = 4 * 10**7  # in memory at a time
@@ -42,9 +43,13 @@ class Parameter(NamedTuple):
         return max(self.lower, -self.upper)
 
 
-def parameters_of(run: Any) -> dict[str, list[Parameter]]:
-    """The parameters of every variable of the posterior."""
-    variables = [some_of(variable) for variable in run.posterior.values() if variable.size]
+def parameters_of(run: Any, effects: Collection[str] = ()) -> dict[str, list[Parameter]]:
+    """The parameters of every variable of the posterior; of `effects` of many levels some."""
+    variables = [
+        some_of(variable, MOST_EFFECTS if name in effects else MOST_PARAMETERS)
+        for name, variable in run.posterior.items()
+        if variable.size
+    ]
     parts = [part for variable in variables for part in _parts(variable)]
     found: dict[str, list[Parameter]] = {}
     with show_steps("looking at the draws") as report:
@@ -88,13 +93,13 @@ def _of_part(variable: Any) -> list[Parameter]:
     ]
 
 
-def some_of(variable: Any) -> Any:
+def some_of(variable: Any, most: int = MOST_PARAMETERS) -> Any:
     """All of the variable, or of very many parameters some that are evenly apart."""
     bare = [axis for axis in variable.dims[2:] if axis not in variable.coords]
     # numbers that stay with their places
     variable = variable.assign_coords({axis: np.arange(variable.sizes[axis]) for axis in bare})
     count = int(np.prod(variable.shape[2:], dtype=np.int64))
-    if count <= MOST_PARAMETERS:
+    if count <= most:
         return variable
     # along every axis the same share, so that there are so many in all
     share = (FEW_PARAMETERS / count) ** (1.0 / len(variable.dims[2:]))

@@ -1,11 +1,17 @@
 """The slowest parameter, chain by chain."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from amagold.report._chart_scale import AxisTick, scale_of
-from amagold.report._parameters import Parameter, some_of
+from amagold.report._parameters import (
+    MOST_EFFECTS,
+    MOST_PARAMETERS,
+    Parameter,
+    some_of,
+)
 
 MOST_POINTS = 240  # of a chain
 MOST_CHAINS = 4
@@ -19,7 +25,9 @@ class TraceChart(NamedTuple):
     every: int
 
 
-def trace_of(run: Any, parameters: dict[str, list[Parameter]]) -> TraceChart | None:
+def trace_of(
+    run: Any, parameters: dict[str, list[Parameter]], effects: Collection[str] = ()
+) -> TraceChart | None:
     """The trace of the parameter with the fewest effective draws; None of draws that are too few,
     or not finite.
     """
@@ -34,7 +42,7 @@ def trace_of(run: Any, parameters: dict[str, list[Parameter]]) -> TraceChart | N
         return None
     _, term, place = min(known)
     every = max(1, num_draws // MOST_POINTS)
-    variable = some_of(run.posterior[term])
+    variable = some_of(run.posterior[term], MOST_EFFECTS if term in effects else MOST_PARAMETERS)
     draws = variable.isel(chain=slice(MOST_CHAINS), draw=slice(None, None, every))
     values = np.asarray(draws, np.float64).reshape(*draws.shape[:2], -1)[:, :, place]
     if not np.isfinite(values).all():

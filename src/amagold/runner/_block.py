@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from amagold.core import trees
 from amagold.runner._layout import Layout
 from amagold.samplers import Info, Randomness, Sampler, State
+from amagold.samplers._kernel import Kernel
 
 Carry = TypeVar("Carry")
 

@@ -38,7 +38,7 @@ class Description(NamedTuple):
     """Settings, plan and the form of a position (None for a class of the user's own)."""
 
     settings: Settings
-    plan: "planning.Plan | planning.SweepPlan | Given"
+    plan: "planning.Plan | planning.SweepPlan | planning.EffectsPlan | Given"
     position: trees.PyTree
 
 
@@ -94,10 +94,11 @@ def _describe(store: ZarrStore) -> Description:
     return Description(settings, plan, position)
 
 
-def _plan(stored: Any) -> "planning.Plan | planning.SweepPlan | Given":
+def _plan(stored: Any) -> "planning.Plan | planning.SweepPlan | planning.EffectsPlan | Given":
     kinds: dict[str, Any] = {
         "Plan": planning.Plan,
         "SweepPlan": planning.SweepPlan,
+        "EffectsPlan": planning.EffectsPlan,
         "Given": Given,
     }
     kind = kinds[stored["kind"]]

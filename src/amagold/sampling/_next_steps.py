@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
 
 class PredictiveCheck(NamedTuple):
@@ -58,6 +59,7 @@ class NextSteps(ABC):
         interval: float = 0.9,
         *,
         of: str = "mean",
+        groups: str = "own",
         draws: int = 0,
         num_draws: int = 1000,
         seed: int = 0,
@@ -73,14 +75,18 @@ class NextSteps(ABC):
           of: "mean" predicts E[y | x], with what is unknown of the coefficients; "outcome" one new
             y, with the noise too. With trials these are the probability of a success, and one
             trial.
+          groups: whose random effects a row has: "own" those of its level, and of a level that
+            was not fitted draws from the levels' distribution; "new" draws for every level, as if
+            none were known; "none" leaves them out, as in a group without an effect, and needs no
+            columns of groups.
           draws: how many draws to return as columns beside, draw_0 first.
           num_draws: how many posterior draws to use, evenly spread over all chains.
-          seed: of the noise of new outcomes.
+          seed: of the noise of new outcomes, and of the effects of new levels.
         """
         from amagold.tables._predict import predict
 
         self._check_draws("predict")
-        return predict(self, table, interval, of, draws, num_draws, seed)
+        return predict(self, table, interval, of, groups, draws, num_draws, seed)
 
     def effects(
         self,
@@ -137,6 +143,57 @@ class NextSteps(ABC):
 
         self._check_draws("be contrasted")
         return contrast(self, (term, first, second), interval, table, num_rows, num_draws, seed)
+
+    def group_effects(
+        self, group: str | None = None, *, interval: float = 0.9
+    ) -> "pandas.DataFrame":
+        """What the levels of a group add to the predictor: a row for each level, with the columns
+        effect ("1" is the intercept), level, mean, sd, lower, upper, rows and shrinkage.
+
+        shrinkage is the variance that the data leave an effect over that of the levels' own
+        distribution: near 0 a level's rows speak for themselves, at 1 they say nothing.
+
+        Args:
+          group: as in the formula: "origin", or "origin:carrier"; None where there is one.
+          interval: the share of the posterior between lower and upper.
+        """
+        from amagold.tables._group_results import group_effects
+
+        self._check_draws("have effects of groups")
+        return group_effects(self, group, interval)
+
+    def variance_partition(self, *, interval: float = 0.9) -> "pandas.DataFrame":
+        """Whose the variance is that the fixed terms leave, on the scale of the predictor: a row
+        for each group and one for the residual, with the columns source, variance, share, lower
+        and upper. A group's share is its intraclass correlation.
+
+        The residual is that of one outcome: pi^2 / 3 (logistic), 1 (probit), log(1 + 1 / m) at the
+        mean outcome m (poisson), log(1 + 1 / m + 1 / a) (negative binomial), sigma^2 (linear);
+        `attrs["residual"]` says which. Slopes that vary count by the rows' average.
+
+        Args:
+          interval: the share of the posterior between lower and upper, which are those of `share`.
+        """
+        from amagold.tables._group_results import variance_partition
+
+        self._check_draws("have variances")
+        return variance_partition(self, interval)
+
+    def plot_groups(self, group: str | None = None, *, effect: str | None = None) -> "Figure":
+        """The effects of a group's levels in order, with intervals, and how much of each its rows
+        decide: a matplotlib figure that stays readable for many thousands.
+
+        Args:
+          group: as for `group_effects`.
+          effect: "1" for the intercept, or the name of what varies; None takes the first.
+        """
+        from amagold.report._requirements import check_matplotlib
+
+        self._check_draws("have effects of groups")
+        check_matplotlib()
+        from amagold.report._group_picture import draw
+
+        return draw(self, group, effect)
 
     def loo(
         self,

@@ -40,7 +40,7 @@ class Prepared(NamedTuple):
     """Everything that a run begins from."""
 
     sampler: Any  # a Kernel
-    plan: "planning.Plan | planning.SweepPlan | Given"
+    plan: "planning.Plan | planning.SweepPlan | planning.EffectsPlan | Given"
     rules: Rules
     positions: trees.PyTree  # stacked on a leading chain axis
     advice: list[str] = []  # noqa: RUF012 - what the plan could not get hold of
@@ -123,7 +123,9 @@ def _planned(
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if not adapts and settings.warmup.sgd is None:
-        swept = planning.plan_sweep(target, settings.num_chains, keys.starts)
+        swept = planning.plan_effects(target, settings.num_chains, keys.starts)
+        if swept is None:
+            swept = planning.plan_sweep(target, settings.num_chains, keys.starts)
         if swept is not None:
             starts = swept.starts if positions is None else positions
             rules = rules_of(swept.sampler, swept.plan, settings)
@@ -210,10 +212,12 @@ def _mass_over(regions: list[Region], curvature: Curvature, num_chains: int) -> 
 
 
 def rules_of(
-    sampler: Any, plan: "planning.Plan | planning.SweepPlan | Given", settings: Settings
+    sampler: Any,
+    plan: "planning.Plan | planning.SweepPlan | planning.EffectsPlan | Given",
+    settings: Settings,
 ) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
-    if isinstance(plan, (Given, planning.SweepPlan)):
+    if isinstance(plan, (Given, planning.SweepPlan, planning.EffectsPlan)):
         return make_rules(sampler, settings.num_warmup, settings.warmup)
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
     warmup = Warmup(

@@ -175,8 +175,12 @@ class Run(NextSteps):
         )
         return table
 
-    def cost(self) -> "Cost":
-        """Effective draws per gradient evaluation and per pass over the data."""
+    def cost(self, posterior: "xarray.Dataset | None" = None) -> "Cost":
+        """Effective draws per gradient evaluation and per pass over the data.
+
+        Args:
+          posterior: the draws whose worst coordinate counts; None takes all.
+        """
         from amagold.diagnose._effective_cost import effective_cost
 
         self._check_draws("have a cost")
@@ -185,7 +189,7 @@ class Run(NextSteps):
             int(stats["n_steps"].astype("int64").sum()) * self.attributes["gradients_per_step"]
         )
         return effective_cost(
-            self.posterior,
+            self.posterior if posterior is None else posterior,
             stats["num_gradient_examples"].to_numpy(),
             stats["num_energy_examples"].to_numpy(),
             self.attributes["num_examples"],

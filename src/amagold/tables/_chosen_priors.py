@@ -1,6 +1,6 @@
 """Which terms a prior was given to: one, several, or all others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amagold.priors import TermPrior
@@ -25,10 +25,15 @@ def by_text(priors: Mapping[Any, TermPrior | str] | None) -> dict[str, TermPrior
 
 
 def chosen_priors(
-    priors: Mapping[str, TermPrior | str], terms: list[str], noise: str | None
+    priors: Mapping[str, TermPrior | str],
+    terms: list[str],
+    noise: str | None,
+    scales: Sequence[str] = (),
 ) -> list[tuple[tuple[str, ...], TermPrior]]:
-    """The terms of each prior; "*" stands for all that no other speaks of but the intercept."""
-    known = [*terms, *([noise] if noise else [])]
+    """The terms of each prior; "*" stands for all that no other speaks of but the intercept, the
+    noise and the scales of random effects.
+    """
+    known = [*terms, *([noise] if noise else []), *scales]
     found: dict[str, tuple[str, ...]] = {}
     for text, prior in priors.items():
         if not isinstance(prior, (str, TermPrior)):

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import checks, trees
-from amagold.models._coded_rows import CodedTable
 from amagold.models._noise_names import THRESHOLD
 from amagold.models._ordinal import places_of
 from amagold.store._names import names_of_leaves
+from amagold.tables._group_draws import GroupDraws, RowInputs, group_draws
 from amagold.tables._term_codes import INTERCEPT
 
 
@@ -27,22 +27,23 @@ class CoefficientDraws(NamedTuple):
     names: tuple[str, ...]  # of the coefficients without the intercept
     num_chains: int  # one after another along the first axis
     num_classes: int | None = None  # with coefficients of their own
+    groups: tuple[GroupDraws, ...] = ()  # of each random effect
 
     @property
     def num_draws(self) -> int:
         return len(self.coefficients) // (self.num_classes or 1)
 
-    def z(self, rows: CodedTable, offset: Any) -> jax.Array:
+    def z(self, rows: RowInputs) -> jax.Array:
         """Of these rows, with axes (rows, draws), and the log scale where there is one."""
-        return self.whole(_predictors(self.of(rows, offset)))
+        return self.whole(_predictors(self.of(rows)))
 
     def whole(self, z: Any) -> jax.Array:
         """z with what else the law takes."""
         return whole_predictor(z, self.extras, self.num_classes)
 
-    def of(self, rows: CodedTable, offset: Any, kind: Any = np.float32) -> "RowPredictors":
-        """What gives z of these rows, to which an offset may be added."""
-        first = int(self.has_intercept)
+    def of(self, given: RowInputs, kind: Any = np.float32) -> "RowPredictors":
+        """What gives z of these rows."""
+        rows, first = given.fixed, int(self.has_intercept)
         place = {name: first + at for at, name in enumerate(self.names)}
         # a block of columns that takes codes for one table may take numbers for another
         chosen = self.coefficients[:, [place[name] for name in rows.names]]
@@ -59,16 +60,17 @@ class CoefficientDraws(NamedTuple):
             levels[1:] = chosen[:, start : start + size].T
             tables.append(levels)
             start += size
-        return RowPredictors(
+        found = RowPredictors(
             (rows.numbers - center).astype(kind),
             rows.codes.astype(np.int32) + 1,
             rows.multipliers.astype(kind),
-            np.zeros(len(rows), kind) if offset is None else np.asarray(offset, kind),
+            np.zeros(len(rows), kind) if given.offset is None else np.asarray(given.offset, kind),
             np.ascontiguousarray(chosen[:, :width].T, kind),
             base.astype(kind),
             tuple(tables),
             rows.multiplied_by,
         )
+        return found.with_groups(given, self.groups) if given.groups else found
 
 
 @trees.record(static=("multiplied_by",))
@@ -98,6 +100,32 @@ class RowPredictors:
             offset=self.offset[rows],
         )
 
+    def with_groups(self, given: RowInputs, draws: tuple[GroupDraws, ...]) -> "RowPredictors":
+        """With a factor for each random effect, of the levels that the rows have."""
+        codes, times = [self.codes], [self.multipliers]
+        tables, places = list(self.levels), list(self.multiplied_by)
+        start = self.multipliers.shape[1]
+        for rows, drawn in zip(given.groups, draws, strict=True):
+            own, effects = drawn.of(rows)
+            number, length, num_draws = effects.shape
+            # as many levels as a power of two, so that few programs are compiled
+            room = np.zeros((number, 1 << max(0, length - 1).bit_length(), num_draws))
+            room = room.astype(self.base.dtype)
+            room[:, :length] = effects
+            tables += list(room)
+            codes.append(np.tile(own[:, None], number))
+            places += [None] * number if rows.values is None else range(start, start + number)
+            if rows.values is not None:
+                times.append(rows.values.astype(self.multipliers.dtype))
+                start += number
+        return dataclasses.replace(
+            self,
+            codes=np.concatenate(codes, axis=1),
+            multipliers=np.concatenate(times, axis=1),
+            levels=tuple(tables),
+            multiplied_by=tuple(places),
+        )
+
 
 def predictors(rows: RowPredictors, here: Any = jnp) -> Any:
     """z, with axes (rows, draws), by JAX or NumPy."""
@@ -124,8 +152,10 @@ def whole_predictor(z: Any, extras: Any, num_classes: int | None) -> Any:
     return jnp.concatenate([jnp.asarray(z)[..., None], beside], axis=-1)
 
 
-def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
-    """So many draws of a run, evenly spread over each of its chains."""
+def coefficient_draws(run: Any, model: Any, num_draws: int, seed: int = 0) -> CoefficientDraws:
+    """So many draws of a run, evenly spread over each of its chains; the seed is that of levels of
+    groups that were not fitted.
+    """
     checks.whole_number("num_draws", num_draws, at_least=1, remedy="give how many draws to use")
     posterior = run.posterior
     num_chains = posterior.sizes["chain"]
@@ -133,7 +163,7 @@ def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
     chosen = np.linspace(0, posterior.sizes["draw"] - 1, per_chain).round().astype(int)
     some = posterior.isel(draw=chosen)
     # what a variable is called where the name of its term cannot be that of a folder
-    called = names_of_leaves(_own_names(model))
+    called = names_of_leaves(own_names(model))
     num_classes = len(model.classes) if model.family == "softmax" else None
     terms = model.terms.terms
     width = sum(len(term.places) for term in terms)
@@ -157,6 +187,10 @@ def coefficient_draws(run: Any, model: Any, num_draws: int) -> CoefficientDraws:
         model.names,
         num_chains,
         num_classes,
+        tuple(
+            group_draws(term, lambda name, width: _values(some, called[name], width), seed)
+            for term in model.terms.groups
+        ),
     )
 
 
@@ -173,6 +207,8 @@ def _values(posterior: Any, name: str, width: int) -> np.ndarray:
     return np.asarray(posterior[name], np.float64).reshape(-1, width)
 
 
-def _own_names(model: Any) -> dict[str, str]:
+def own_names(model: Any) -> dict[str, str]:
+    """All that draws of a model are called, as leaves of a position are."""
     names = [term.name for term in model.terms.terms]
+    names += [name for term in model.terms.groups for name in term.all_variables]
     return {name: name for name in ([*names, model.scale] if model.scale else names)}

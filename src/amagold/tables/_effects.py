@@ -73,7 +73,7 @@ class Averaging(NamedTuple):
         """What gives that z."""
         nw = required("narwhals", "tables")
         frame = nw.from_native(rows)
-        return self.draws.of(self.model.terms.coded(frame), self.model.offset(frame), np.float64)
+        return self.draws.of(self.model.inputs(frame), np.float64)
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
@@ -100,7 +100,8 @@ def effects(
     levels = levels_of(model.terms.spec)
     found: list[dict[str, Any]] = []
     with show_steps("averaging effects") as report:
-        for number, name in enumerate(model.terms.columns):
+        names = model.terms.varied_columns
+        for number, name in enumerate(names):
             if kind_of(model.example[name]) == "booleans":
                 levels.setdefault(name, [False, True])
             if name in levels:
@@ -109,7 +110,7 @@ def effects(
                 per_level = [(None, _derivative(over, name))]
             for level, values in per_level:
                 found += _told({"term": name, "level": level}, values, interval, model)
-            report(number + 1, len(model.terms.columns))
+            report(number + 1, len(names))
     names = ("class", *COLUMNS) if num_columns(model) > 1 else COLUMNS
     table = {name: [row[name] for row in found] for name in names}
     # as objects, among which None stays what it is
@@ -158,7 +159,7 @@ def _averaging(
     run: Any, model: TableModel, table: Any, num_rows: int, num_draws: int, seed: int
 ) -> Averaging:
     rows = observed_rows(model, table, are_few=True).some(num_rows, seed)
-    frame = rows.frame.select(*model.predicting_columns).to_pandas().reset_index(drop=True)
+    frame = rows.frame.select(*model.predicting_columns()).to_pandas().reset_index(drop=True)
     return Averaging(model, frame, coefficient_draws(run, model, num_draws), rows.counts)
 
 

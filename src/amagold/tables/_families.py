@@ -3,3 +3,13 @@
 from amagold.models._noise_names import NOISE_NAMES
 
 FAMILIES = NOISE_NAMES
+
+# those that random effects are known for
+GROUPED = ("logistic", "probit", "poisson", "negative_binomial", "linear")
+
+
+def noise_of(family: str, has_groups: bool) -> str | None:
+    """What the parameter beside the coefficients is called; with random effects the shape of
+    counts is given.
+    """
+    return None if has_groups and family == "negative_binomial" else FAMILIES[family]

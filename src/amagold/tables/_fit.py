@@ -4,9 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import jax.numpy as jnp
-
-from amagold import models
 from amagold.core.freed_memory import give_back
 from amagold.core.scratch import is_large
 from amagold.models._merged_rows import MergedRows, merged_rows
@@ -17,8 +14,11 @@ from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
 from amagold.tables._chosen_priors import by_text
 from amagold.tables._data_warnings import levels_without_events, light_weights
-from amagold.tables._families import FAMILIES
+from amagold.tables._families import FAMILIES, noise_of
+from amagold.tables._fixed_model import fixed_target
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
+from amagold.tables._group_checks import check_grouped
+from amagold.tables._grouped_model import grouped_target, with_groups
 from amagold.tables._large_table import coded_parts
 from amagold.tables._missing_values import without_missing
 from amagold.tables._new_rows import first_row
@@ -29,9 +29,8 @@ from amagold.tables._stored_model import files_of
 from amagold.tables._table_description import describe_table, num_distinct
 from amagold.tables._table_model import TableModel, law_of
 from amagold.tables._table_outcome import TWO_CLASSES, outcome_of
-from amagold.tables._term_codes import INTERCEPT, MOST_NUMBERS, Term
-from amagold.tables._term_priors import doubts_of, with_priors
-from amagold.tables._term_scale import TermScale
+from amagold.tables._term_codes import MOST_NUMBERS
+from amagold.tables._term_priors import doubts_of
 from amagold.tables._terms import terms_of
 
 COUNTS = ("poisson", "negative_binomial")
@@ -50,6 +49,7 @@ def fit(
     offset: Any = None,
     trials: Any = None,
     exposure: Any = None,
+    dispersion: float | None = None,
     out_of_core: bool | None = None,
     **sample_arguments: Any,
 ) -> Run:
@@ -57,12 +57,15 @@ def fit(
 
     Variables of the posterior are named as Bambi names them: "Intercept", "distance", and
     "C(month)" with its levels as coordinates; "sigma" is the noise's scale, "alpha" the shape of
-    negative binomial and gamma outcomes. Rows that are alike are merged into one that counts as
-    often, where that makes the table clearly smaller.
+    negative binomial and gamma outcomes; "1|origin" are the effects of the levels of a group,
+    "1|origin_sigma" is their standard deviation. Rows that are alike are merged into one that
+    counts as often, where that makes the table clearly smaller.
 
     Args:
       formula: such as "late ~ distance + C(month) + log(age)", in formulaic's words; columns of
         texts, and those in C(...), are factors, whose first level the others are compared with.
+        (1 | origin) lets the intercept vary by the levels of a column, (1 + distance | origin) the
+        slope too, correlated; (1 | a) + (1 | b) are crossed, (1 | a/b) nested groups.
         None takes all other columns for the `outcome`.
       table: a data frame that narwhals knows (pandas, polars, pyarrow, DuckDB), the path of a CSV,
         Parquet or Arrow file, of a folder of them or of a row store, or what `amagold.data.open`
@@ -76,8 +79,8 @@ def fit(
         has the prior of a column with as many ones as zeros.
       priors: by the name of a term, its own in place of the usual one, on the scale of its
         coefficients as they are reported: {"distance": amagold.priors.normal(0, 1)}, or the text
-        "normal(0, 1)". That of a factor is each level's; that of "sigma" is cut off at zero,
-        that of "threshold" each cutpoint's, where they rise.
+        "normal(0, 1)". That of a factor is each level's; those of "sigma" and "1|origin_sigma" are
+        cut off at zero, that of "threshold" is each cutpoint's, where they rise.
         A tuple of names speaks of several terms, and "*" of all but the intercept that have no
         other: {"*": amagold.priors.horseshoe(1)} shares one scale, reported as "horseshoe_tau".
       weights: how often each row counts, as a column's name or an array; rows of weight zero are
@@ -87,6 +90,8 @@ def fit(
         "probit").
       exposure: over what each count was seen, likewise; the offset is its logarithm ("poisson",
         "negative_binomial").
+      dispersion: for "negative_binomial" with random effects: a with var y = m + m^2 / a at the
+        mean m, which is then known.
       out_of_core: whether rows are kept in temporary files instead of memory, one column at a time
         excepted; None does so where they are more than a quarter of this machine's memory.
       **sample_arguments: as for `amagold.sample`.
@@ -95,7 +100,8 @@ def fit(
     columns = None
     if formula is not None:  # of a file no others are read
         parsed = parsed_formula(formula)
-        columns = list(dict.fromkeys([parsed.outcome, *parsed.columns, *of_rows.named.values()]))
+        named = [parsed.outcome, *parsed.all_columns, *of_rows.named.values()]
+        columns = list(dict.fromkeys(named))
     shown = None if sample_arguments.get("progress", True) else False
     if of_rows.has_arrays:  # which nobody else has: kept with the table
         frame = read_table(table, columns=columns, shown=shown, out_of_core=out_of_core)
@@ -110,7 +116,8 @@ def fit(
         drop_missing,
         prior_scale,
         priors,
-        out_of_core=out_of_core,
+        out_of_core,
+        dispersion,
         **of_rows._asdict(),
     )
     model = model if model.source is not None else dataclasses.replace(model, source=table)
@@ -137,6 +144,7 @@ def model_of(
     prior_scale: float | None,
     priors: Mapping[Any, TermPrior | str] | None = None,
     out_of_core: bool | None = None,
+    dispersion: float | None = None,
     **of_rows: Any,
 ) -> TableModel:
     """The posterior of a formula and a table."""
@@ -151,9 +159,16 @@ def model_of(
             f"table must not have a column called {FAMILIES[family]!r} for {family}, whose noise "
             "has that name; rename it"
         )
+    if parsed.groups:
+        check_grouped(parsed, family, dispersion)
+    elif dispersion is not None:
+        raise ValueError(
+            "dispersion must not be given for a formula without random effects, whose shape alpha "
+            "is found; leave it out, or give priors={'alpha': ...}"
+        )
     left, num_read = parsed.outcome, len(frame)
     frame, columns = given.with_arrays(frame)
-    needed = list(dict.fromkeys([left, *parsed.columns, *columns.named.values()]))
+    needed = list(dict.fromkeys([left, *parsed.all_columns, *columns.named.values()]))
     if out_of_core is None:
         out_of_core = is_large(8.0 * len(frame) * len(needed))
     frame = without_missing(frame, needed, drop_missing, out_of_core)
@@ -161,43 +176,39 @@ def model_of(
     observed, classes = outcome_of(left, frame, family)
     rows = columns.terms(frame)
     classes_seen = observed if family in TWO_CLASSES else None
+    # sums stand for all rows of a linear model; rows of groups are not merged
+    is_merged = family != "linear" and not parsed.groups
     if out_of_core:
-        terms, coded, found = coded_parts(parsed, frame, observed, rows, family, classes_seen)
+        merging = family if is_merged else None
+        terms, coded, found = coded_parts(parsed, frame, observed, rows, merging, classes_seen)
     else:
         terms, coded = terms_of(parsed, frame, classes_seen, rows.trials)
-        found = merged_rows(coded, observed, rows, family) if family != "linear" else None
-    options = {} if prior_scale is None else {"prior_scale": prior_scale}
+        found = merged_rows(coded, observed, rows, family) if is_merged else None
+    found = MergedRows(coded, observed, rows, len(coded)) if found is None else found
     doubts = light_weights(rows.weights, len(coded.names) + terms.has_intercept)
     if family in COUNTS:
         doubts += levels_without_events(coded, observed)
     if family in ("linear", "robust"):
         check_scatter(left, coded, observed - (0.0 if rows.offset is None else rows.offset))
     terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts))
-    # sums stand for all rows of a linear model
-    found = MergedRows(coded, observed, rows, len(coded)) if found is None else found
+    priors = by_text(priors)
+    asked = {"prior_scale": prior_scale, "dispersion": dispersion}
+    options = {name: value for name, value in asked.items() if value is not None}
     try:
-        target = _built(found, family, terms.has_intercept, options)
+        if parsed.groups:
+            terms, of_groups = with_groups(terms, frame, rows.counts, family, out_of_core)
+            target = grouped_target(terms, found, of_groups, family, options, priors)
+        else:
+            target = fixed_target(terms, found, family, options, priors, left, classes)
     except ValueError as reason:  # models speak of X and y
         said = str(reason)
         column = f"outcome {left!r}" + said[1:] if said.startswith("y ") else said
         raise ValueError(column) from None
-    reported = terms.terms
-    if family == "ordinal":  # thresholds take the place of the intercept
-        reported = tuple(
-            term._replace(places=tuple(place - 1 for place in term.places))
-            for term in terms.terms
-            if term.name != INTERCEPT
-        )
-    scale = TermScale(target.transform, reported, FAMILIES[family], family == "softmax")
-    names, dims = _labels(reported, f"{left}_dim", classes if family == "softmax" else ())
-    target = dataclasses.replace(target, transform=scale, names=names, dims=dims)
     merged, weightless = num_distinct(target), num_whole - len(frame)
     facts = describe_table(frame, num_read, left, classes, terms, coded, rows, merged, weightless)
-    priors = by_text(priors)
-    whole = with_priors(target, priors)
-    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts_of(whole)))
+    terms = dataclasses.replace(terms, doubts=(*terms.doubts, *doubts_of(target)))
     return TableModel(
-        whole,
+        target,
         terms,
         family,
         left,
@@ -205,35 +216,16 @@ def model_of(
         facts,
         names=coded.names,
         law=law_of(target, given.trials is not None),
-        scale=FAMILIES[family],
+        scale=noise_of(family, bool(parsed.groups)),
         arguments={
             "drop_missing": drop_missing,
-            "prior_scale": prior_scale,
+            **asked,
             "priors": priors,
             **given.remembered,
         },
         example=first_row(frame, terms.columns),
         source=frame.to_native() if out_of_core else None,  # whose rows are at hand
     )
-
-
-def _built(found: MergedRows, family: str, has_intercept: bool, options: dict[str, Any]) -> Any:
-    """The posterior of the coded table."""
-    build = getattr(models, family)
-    terms = {name: values for name, values in found.rows._asdict().items() if values is not None}
-    if family != "ordinal":
-        terms["intercept"] = has_intercept
-    elif not has_intercept:
-        raise ValueError(
-            "formula must have an intercept for ordinal, whose thresholds take its place; leave "
-            "out '0 +'"
-        )
-    target = build(found.table, found.outcomes, **terms, **options)
-    if not found.is_merged:
-        return target
-    merged = jnp.asarray([found.num_before, len(found.table)], jnp.int32)
-    likelihood = dataclasses.replace(target.log_likelihood, merged=merged)
-    return dataclasses.replace(target, log_likelihood=likelihood)
 
 
 def _parsed(
@@ -253,16 +245,3 @@ def _parsed(
             f"{len(others):,}; choose among them with a formula"
         )
     return formula_of_all(outcome, others)
-
-
-def _labels(
-    terms: tuple[Term, ...], axis: str, classes: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The levels of factors, along an axis of their own, and the classes along the last."""
-    factors = [term for term in terms if term.levels is not None]
-    names: dict[str, Any] = {f"{term.name}_dim": list(term.levels or ()) for term in factors}
-    dims: dict[str, Any] = {term.name: [f"{term.name}_dim"] for term in factors}
-    if classes:
-        names[axis] = list(classes)
-        dims = {term.name: [*dims.get(term.name, ()), axis] for term in terms}
-    return names, dims

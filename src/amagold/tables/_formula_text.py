@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from amagold.core.optional_packages import required
 from amagold.tables._formula_check import QUOTED, Expression, checked_expression
 from amagold.tables._formula_size import MOST_NAMES, MOST_PRODUCTS, size_of
+from amagold.tables._group_text import parted
 
 SHOWN = 200  # signs of a formula that a sentence repeats
 
@@ -25,12 +26,35 @@ class ParsedFormula(NamedTuple):
     outcome: str  # a column
     right: Any  # formulaic's
     parts: dict[str, FormulaPart]  # by formulaic's text for them
+    groups: "tuple[ParsedGroup, ...]" = ()  # random effects
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """That the right side reads."""
+        """That the fixed terms read."""
         found = {column for part in self.parts.values() for column in part.reads.columns}
         return tuple(sorted(found))
+
+    @property
+    def all_columns(self) -> tuple[str, ...]:
+        """That the right side reads, random effects included."""
+        of_groups = {name for group in self.groups for name in group.all_columns}
+        return tuple(sorted({*self.columns, *of_groups}))
+
+
+class ParsedGroup(NamedTuple):
+    """A random effect: what varies by group, and the columns whose values are the group."""
+
+    varying: ParsedFormula  # as the right side of a formula of its own
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the group, as Bambi calls it."""
+        return ":".join(self.columns)
+
+    @property
+    def all_columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.varying.columns, *self.columns]))
 
 
 def parsed_formula(formula: Any) -> ParsedFormula:
@@ -45,24 +69,29 @@ def parsed_formula(formula: Any) -> ParsedFormula:
     left, right = (side.replace("\0", "~").strip() for side in hidden.split("~"))
     if not left:
         raise ValueError("formula must name the outcome before '~', as in 'late ~ distance'")
-    if "|" in QUOTED.sub("", right):
-        raise ValueError(
-            "formula must hold fixed terms, but has '|' of a random effect, which is not known "
-            "yet; give the groups as a factor"
-        )
+    right, random = parted(right)
     if right == ".":
         raise ValueError(
             f"formula must name its terms, got '.'; leave it out, and give outcome={left!r} "
             f"(--outcome {left}) for all other columns"
         )
-    _check_names(QUOTED.findall(right))
+    _check_names([*QUOTED.findall(right), *(name for each in random for name in each.columns)])
     parsed = _expanded(right or "1")
     is_quoted = QUOTED.fullmatch(left)
     if not is_quoted and "(" in left:
         raise ValueError(
             f"formula must have a column before '~', got {left!r}; make a column of it first"
         )
-    return ParsedFormula(formula, is_quoted[1] if is_quoted else left, parsed, _parts(parsed))
+    outcome = is_quoted[1] if is_quoted else left
+    groups = tuple(ParsedGroup(_varying(each.left), each.columns) for each in random)
+    return ParsedFormula(formula, outcome, parsed, _parts(parsed), groups)
+
+
+def _varying(left: str) -> ParsedFormula:
+    """What stands before the '|' of a random effect."""
+    _check_names(QUOTED.findall(left))
+    found = _expanded(left)
+    return ParsedFormula(left, "", found, _parts(found))
 
 
 def _expanded(right: str) -> Any:

@@ -39,14 +39,16 @@ def coded_parts(
     frame: Any,
     observed: np.ndarray,
     rows: RowTerms,
-    family: str,
+    family: str | None,
     classes: np.ndarray | None,
     shown: bool | None = None,
 ) -> CodedParts:
-    """What the right side of a formula means for a large table; `classes` as for `terms_of`."""
+    """What the right side of a formula means for a large table; `classes` as for `terms_of`. Rows
+    that are alike are merged where a family is given.
+    """
     few = frame[representative_rows(formula, frame).tolist()]
     terms, _ = terms_of(formula, few)
-    merging = Merging(are_chances(observed, rows, family)) if family != "linear" else None
+    merging = None if family is None else Merging(are_chances(observed, rows, family))
     table, start = None, 0
     with show_steps("Coding rows", shown=shown) as report:
         for part in parts_of(frame):

@@ -158,7 +158,8 @@ def _at_mean(rows: ObservedRows, draws: CoefficientDraws) -> np.ndarray:
     classes = draws.num_classes or 1
     by_class = draws.coefficients.reshape(draws.num_draws, classes, -1)
     extras = None if draws.extras is None else draws.extras.mean(axis=0, keepdims=True)
-    mean = draws._replace(coefficients=by_class.mean(axis=0), extras=extras)
+    groups = tuple(each.mean() for each in draws.groups)
+    mean = draws._replace(coefficients=by_class.mean(axis=0), extras=extras, groups=groups)
     starts = range(0, len(rows), CHUNK_ROWS)
     parts = [np.arange(start, min(len(rows), start + CHUNK_ROWS)) for start in starts]
     return np.concatenate([log_densities(rows, part, mean)[:, 0] for part in parts])

@@ -18,9 +18,9 @@ def first_row(frame: Any, columns: Iterable[str]) -> dict[str, Any]:
     return {name: _plain(frame[name][0]) for name in columns}
 
 
-def new_rows(model: Any, table: Any) -> Any:
+def new_rows(model: Any, table: Any, groups: str = "own") -> Any:
     """The columns that a model reads of a new table, as a narwhals frame, or a sentence."""
-    columns = model.predicting_columns
+    columns = model.predicting_columns(groups)
     given = next((name for name in columns if name.startswith("<")), None)
     if given is not None and given not in read_table(table).columns:
         raise ValueError(
@@ -33,6 +33,8 @@ def new_rows(model: Any, table: Any) -> Any:
     for name in columns:
         _check_missing(frame[name], name)
     for name in model.terms.columns:
+        if name not in columns:
+            continue
         _check_column(frame[name], name, model.example[name], levels.get(name))
     return frame
 

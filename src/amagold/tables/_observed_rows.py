@@ -40,7 +40,7 @@ class ObservedRows(NamedTuple):
     def z(self, draws: CoefficientDraws, rows: Any) -> jax.Array:
         """The predictors of some rows, by their numbers or a slice, under each of the draws."""
         some = self.frame[rows]
-        return draws.z(self.model.terms.coded(some), self.model.offset(some))
+        return draws.z(self.model.inputs(some))
 
     def take(self, numbers: np.ndarray, weights: np.ndarray | None) -> "ObservedRows":
         """Rows by their numbers, which may be there several times, with other weights."""

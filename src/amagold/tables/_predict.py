@@ -21,7 +21,7 @@ from amagold.tables._coefficient_draws import (
 )
 from amagold.tables._new_rows import new_rows
 from amagold.tables._some_rows import parts_of
-from amagold.tables._table_model import TableModel, needs_model
+from amagold.tables._table_model import OWN, WHOSE, TableModel, needs_model
 from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._tail_quantiles import tails
 
@@ -31,17 +31,28 @@ KINDS = ("mean", "outcome")
 
 
 def predict(
-    run: Any, table: Any, interval: float, of: str, draws: int, num_draws: int, seed: int
+    run: Any,
+    table: Any,
+    interval: float,
+    of: str,
+    groups: str,
+    draws: int,
+    num_draws: int,
+    seed: int,
 ) -> Any:
     """As `Run.predict` says."""
     model = needs_model(run, "predict")
     check_interval(interval)
+    if groups not in WHOSE:
+        raise ValueError(f"groups must be 'own', 'new' or 'none', got {groups!r}")
+    if groups != OWN and not model.terms.groups:
+        raise ValueError(f"groups must be 'own' for a formula without any, got {groups!r}")
     if of not in KINDS:
         raise ValueError(f"of must be 'mean' or 'outcome', got {of!r}")
     checks.whole_number("draws", draws, at_least=0, remedy="give how many draws to return")
     checks.whole_number("seed", seed, at_least=0, remedy="give a whole number")
-    frame = new_rows(model, table)
-    chosen = coefficient_draws(run, model, num_draws)
+    frame = new_rows(model, table, groups)
+    chosen = coefficient_draws(run, model, num_draws, seed)
     draws = min(draws, chosen.num_draws)
     settings = {
         "interval": float(interval),
@@ -58,7 +69,7 @@ def predict(
     size = min(CHUNK_ROWS, _padded(max(1, at_once)), _padded(len(frame)))
     with show_steps("predicting") as report:
         for number, chunk in enumerate(parts_of(frame, size)):
-            rows = chosen.of(model.terms.coded(chunk), model.offset(chunk))
+            rows = chosen.of(model.inputs(chunk, groups))
             place = devices[number % len(devices)]
             given = jax.device_put(_filled(rows, _padded(rows.num_rows)), place)
             found = _predicted(

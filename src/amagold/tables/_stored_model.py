@@ -11,18 +11,24 @@ import jax
 import jax.numpy as jnp
 
 from amagold.core.files import UNUSABLE, read_whole
-from amagold.core.optional_packages import required
 from amagold.models._recipes import law_again, law_settings
 from amagold.report._table_facts import facts_from_json
 from amagold.sampling._load import TABLE
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
 from amagold.store._root import PRIVATE
-from amagold.tables._families import FAMILIES
-from amagold.tables._formula_columns import FormulaColumns
+from amagold.tables._families import FAMILIES, noise_of
 from amagold.tables._formula_text import ParsedFormula, parsed_formula
 from amagold.tables._json_values import as_json, from_json
 from amagold.tables._kept_rows import decoded_rows, encoded_rows
 from amagold.tables._row_columns import RowColumns
+from amagold.tables._stored_terms import (
+    described_group,
+    described_spec,
+    group_again,
+    spec_again,
+    stored_count,
+    stored_text,
+)
 from amagold.tables._table_model import TableModel
 from amagold.tables._table_outcome import SEVERAL_CLASSES
 from amagold.tables._term_codes import INTERCEPT, Term
@@ -73,11 +79,10 @@ def kept_doubts(folder: Path) -> list[str]:
 
 
 def _doubts(notes: dict[str, Any]) -> list[str]:
-    return [_text(sentence) for sentence in notes.get("doubts", ())][:MOST_DOUBTS]
+    return [stored_text(sentence) for sentence in notes.get("doubts", ())][:MOST_DOUBTS]
 
 
 def _described(model: TableModel) -> dict[str, Any]:
-    spec = model.terms.spec
     arguments = dict(model.arguments)
     priors = arguments.pop("priors", None)
     return {
@@ -93,11 +98,8 @@ def _described(model: TableModel) -> dict[str, Any]:
         "facts": model.facts.to_json(),
         "doubts": list(model.terms.doubts),
         "example": as_json(dict(model.example)),
-        "transforms": as_json(spec.transform_state),
-        "encoders": [
-            [str(factor), kind.value, as_json(list(state.get("categories", []))), bool(state)]
-            for factor, (kind, state) in spec.encoder_state.items()
-        ],
+        **described_spec(model.terms.spec),
+        "groups": [described_group(term) for term in model.terms.groups],
     }
 
 
@@ -108,14 +110,15 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
     if family not in FAMILIES or facts is None:
         raise ValueError("its family or its facts are none of this library's")
     law = law_again(notes["law"])
-    classes = tuple(map(_text, notes["classes"]))
-    _check_law(law, family, len(classes))
+    classes = tuple(map(stored_text, notes["classes"]))
     parsed = parsed_formula(notes["formula"])
+    noise = noise_of(family, bool(parsed.groups))
+    _check_law(law, family, noise, len(classes))
     example = from_json(notes["example"])
-    if sorted(example) != sorted(parsed.columns):
+    if sorted(example) != sorted(parsed.all_columns):
         raise ValueError("its row is not of the columns that the formula reads")
     terms = _terms(notes, parsed, example)
-    names = tuple(map(_text, notes["names"]))
+    names = tuple(map(stored_text, notes["names"]))
     width = len(names) + int(terms.has_intercept)
     places = sorted(place for term in terms.terms for place in term.places)
     if width > MOST_COEFFICIENTS or places != list(range(width)):
@@ -125,7 +128,7 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
         raise ValueError("its coefficients are not those of its formula")
     priors = notes["priors"]
     if priors is not None:
-        priors = {_text(name): _text(each) for name, each in priors.items()}
+        priors = {stored_text(name): stored_text(each) for name, each in priors.items()}
     return TableModel(
         None,
         terms,
@@ -135,7 +138,7 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
         facts,
         names=names,
         law=law,
-        scale=FAMILIES[family],
+        scale=noise,
         arguments={**_arguments(from_json(notes["arguments"])), "priors": priors},
         example=example,
         source=source,
@@ -143,46 +146,32 @@ def _model(notes: dict[str, Any], source: Any) -> TableModel:
 
 
 def _terms(notes: dict[str, Any], parsed: ParsedFormula, example: dict[str, Any]) -> FormulaTerms:
-    """The terms with formulaic's specification, whose structure one row is enough to find again."""
-    required("formulaic", "tables")
-    from formulaic.materializers import NAAction
-    from formulaic.model_spec import ModelSpec
-    from formulaic.parser.types import Factor
-
-    encoders = {
-        _text(factor): (Factor.Kind(kind), {"categories": from_json(levels)} if has_state else {})
-        for factor, kind, levels, has_state in notes["encoders"]
-    }
-    transforms = from_json(notes["transforms"])
-    strangers = (set(encoders) | set(transforms)) - set(parsed.parts)
-    if strangers:
-        raise ValueError(f"it knows of {sorted(map(str, strangers))[0]!r}, which no term is")
-    spec = ModelSpec(
-        formula=parsed.right,
-        output="sparse",
-        na_action=NAAction.RAISE,
-        transform_state=transforms,
-        encoder_state=encoders,
-    )
-    nw, pandas = required("narwhals", "tables"), required("pandas", "tables")
-    row = FormulaColumns(nw.from_native(pandas.DataFrame({k: [v] for k, v in example.items()})))
-    whole = spec.get_model_matrix(row.frame(list(parsed.columns)), context={}).model_spec
+    """The terms with formulaic's specification, and random effects with their levels."""
+    groups = notes.get("groups", [])
+    if len(groups) != len(parsed.groups):
+        raise ValueError("its random effects are not those of its formula")
     terms = tuple(
         Term(
-            _text(name),
-            None if levels is None else tuple(map(_text, levels)),
-            tuple(map(_count, places)),
+            stored_text(name),
+            None if levels is None else tuple(map(stored_text, levels)),
+            tuple(map(stored_count, places)),
         )
         for name, levels, places in notes["terms"]
     )
-    return FormulaTerms(parsed, terms, whole, tuple(_doubts(notes)))
+    return FormulaTerms(
+        parsed,
+        terms,
+        spec_again(notes, parsed, example),
+        tuple(_doubts(notes)),
+        tuple(group_again(*each, example) for each in zip(groups, parsed.groups, strict=True)),
+    )
 
 
-def _check_law(law: Any, family: str, num_classes: int) -> None:
+def _check_law(law: Any, family: str, noise: str | None, num_classes: int) -> None:
     """Raise unless it takes what the family's predictor gives."""
     several = family in SEVERAL_CLASSES
     width = {"softmax": num_classes, "ordinal": num_classes - 1}.get(family, 2)
-    has_more = several or FAMILIES[family] is not None
+    has_more = several or noise is not None
     z = jax.ShapeDtypeStruct((1, width) if has_more else (1,), jnp.float32)
     if jax.eval_shape(law.mean, z).shape != ((1, num_classes) if several else (1,)):
         raise ValueError("its outcome is not that of its family")
@@ -195,21 +184,9 @@ def _arguments(stored: dict[str, Any]) -> dict[str, Any]:
             isinstance(value, bool)
             if name == "drop_missing"
             else value is None or isinstance(value, (int, float))
-            if name == "prior_scale"
+            if name in ("prior_scale", "dispersion")
             else isinstance(value, str) and name in RowColumns._fields
         )
         if not is_fitting:
             raise ValueError(f"it was asked for {name!r} = {value!r}, which cannot be")
     return stored
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} stands where a text belongs")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} stands where a place belongs")
-    return value

@@ -41,7 +41,10 @@ def describe_table(
     """
     names = sorted(frame.columns, key=lambda name: name != outcome)
     each = {outcome: rows.weights} | dict.fromkeys(terms.columns, rows.counts)
-    columns = tuple(describe_column(name, frame[name], each.get(name)) for name in names)
+    of_groups = {name for group in terms.parsed.groups for name in group.columns}
+    columns = tuple(
+        describe_column(name, frame[name], each.get(name), name in of_groups) for name in names
+    )
     spreads, references = spreads_of(coded, rows.counts), references_of(terms)
     counts = num_read, len(frame), num_different
     stands_for = None if rows.counts is None else rows.total(len(frame))
@@ -49,9 +52,11 @@ def describe_table(
     return TableFacts(*counts, *about, num_weightless, stands_for)
 
 
-def describe_column(name: str, column: Any, counts: np.ndarray | None = None) -> ColumnFacts:
+def describe_column(
+    name: str, column: Any, counts: np.ndarray | None = None, has_levels: bool = False
+) -> ColumnFacts:
     """A column of a narwhals frame in a few figures, its rows as often as they count."""
-    if not column.dtype.is_numeric():
+    if has_levels or not column.dtype.is_numeric():
         return _levels(name, column, counts)
     values = np.asarray(column.to_numpy(), np.float64)
     each, is_known = counts, np.isfinite(values)

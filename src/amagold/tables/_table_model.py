@@ -11,11 +11,17 @@ from amagold.models._row_terms import RowTerms
 from amagold.models._weighted import Weighted
 from amagold.report._table_facts import TableFacts
 from amagold.tables._file_rows import FileRows, rows_of_file
+from amagold.tables._group_draws import RowInputs, strangers_only
 from amagold.tables._missing_values import without_missing
 from amagold.tables._read_table import read_table
 from amagold.tables._row_columns import RowColumns
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
+from amagold.target._group_effects import GroupedLikelihood
+
+# whose random effects predictions have: those of each row's level, of a level that nobody has
+# seen, or none at all
+OWN, NEW, NONE = WHOSE = ("own", "new", "none")
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,10 @@ class TableModel:
             dict.fromkeys([self.outcome, *self.terms.columns, *self._of_rows.named.values()])
         )
 
-    @property
-    def predicting_columns(self) -> list[str]:
+    def predicting_columns(self, groups: str = OWN) -> list[str]:
         """All that predictions read: what the formula does, and what is added to it."""
-        return list(dict.fromkeys([*self.terms.columns, *self._added.named.values()]))
+        own = self.terms.fixed_columns if groups == NONE else self.terms.columns
+        return list(dict.fromkeys([*own, *self._added.named.values()]))
 
     @property
     def _of_rows(self) -> RowColumns:
@@ -74,6 +80,14 @@ class TableModel:
     def offset(self, frame: Any) -> Any:
         """What is added to the predictor of each row; None where nothing is."""
         return self._added.terms(frame).offset
+
+    def inputs(self, frame: Any, groups: str = OWN) -> RowInputs:
+        """What predictors of a frame's rows are made of; `groups` as for `Run.predict`."""
+        found = () if groups == NONE else self.terms.group_rows(frame)
+        if groups == NEW:
+            pairs = zip(found, self.terms.groups, strict=True)
+            found = tuple(strangers_only(rows, term) for rows, term in pairs)
+        return RowInputs(self.terms.coded(frame), self.offset(frame), found)
 
     def row_terms(self, frame: Any) -> RowTerms:
         """What each row of a frame counts, and what is added to its predictor."""
@@ -123,7 +137,7 @@ class TableModel:
 def law_of(target: Posterior, has_trials: bool) -> Outcome:
     """How the outcome of one row follows from its predictor, on the scales of the draws."""
     likelihood = target.log_likelihood
-    assert isinstance(likelihood, (Likelihood, GaussianSums))
+    assert isinstance(likelihood, (Likelihood, GaussianSums, GroupedLikelihood))
     outcome = likelihood.outcome
     outcome = outcome.outcome if isinstance(outcome, Weighted) else outcome
     # rows that were merged into trials are rows of one each to everybody else

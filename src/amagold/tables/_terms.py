@@ -10,6 +10,7 @@ from amagold.tables._column_checks import check_kinds
 from amagold.tables._data_warnings import doubts_about
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
+from amagold.tables._group_terms import GroupedRows, GroupTerm
 from amagold.tables._term_checks import check_terms
 from amagold.tables._term_codes import (
     INTERCEPT,
@@ -28,6 +29,7 @@ class FormulaTerms:
     terms: tuple[Term, ...]
     spec: Any  # formulaic's, with the state that new data are treated alike by
     doubts: tuple[str, ...] = ()  # sentences about what the table cannot say
+    groups: tuple[GroupTerm, ...] = ()  # random effects
 
     @property
     def formula(self) -> str:
@@ -40,10 +42,26 @@ class FormulaTerms:
     @property
     def columns(self) -> tuple[str, ...]:
         """Of the table, that the right side reads."""
+        return self.parsed.all_columns
+
+    @property
+    def fixed_columns(self) -> tuple[str, ...]:
+        """The same without random effects."""
         return self.parsed.columns
 
+    @property
+    def varied_columns(self) -> tuple[str, ...]:
+        """Whose effects on the outcome can be told: all but those that name groups alone."""
+        varying = (name for group in self.parsed.groups for name in group.varying.columns)
+        return tuple(sorted({*self.fixed_columns, *varying}))
+
+    def group_rows(self, frame: Any) -> tuple[GroupedRows, ...]:
+        """The levels and effects of a table that has these columns."""
+        columns = FormulaColumns(frame)
+        return tuple(term.rows(columns) for term in self.groups)
+
     def coded(self, frame: Any) -> CodedTable:
-        """The predictors of a table that has these columns."""
+        """The fixed predictors of a table that has these columns."""
         return coded_terms(self.spec, self.parsed, FormulaColumns(frame))[0]
 
 

@@ -1,0 +1,102 @@
+"""Effects of groups on the user's scale: standard deviations in place of their logarithms, and
+correlations in place of free numbers.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from amagold.core import trees
+from amagold.models._scale import UserScale
+from amagold.target._effects_prior import FactorForm
+from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+
+NEAREST = 1.0 - 1e-6  # to a correlation of one, that a start may be
+
+
+@trees.record(static=("forms",))
+class MixedScale:
+    """Effects are sampled in units of the response over those of their columns."""
+
+    forms: tuple[FactorForm, ...]
+    fixed: UserScale | None
+    widths: tuple[jax.Array, ...]  # of the columns of each factor
+    response_scale: jax.Array
+
+    def __call__(self, position: dict[str, Any]) -> dict[str, Any]:
+        """What is reported; leading axes are allowed."""
+        found = dict(position)
+        if self.fixed is not None:
+            found[FIXED] = self.fixed(position[FIXED])
+        for form, units in zip(self.forms, self._units(), strict=True):
+            name, scales = form.name, scale_name(form.name)
+            units = units if form.is_vector else units[0]
+            found[name] = np.asarray(position[name], np.float64) * units
+            found[scales] = np.exp(np.asarray(position[scales], np.float64)) * units
+            if form.num_correlations:
+                own = correlation_name(name)
+                found[own] = correlations(np.asarray(position[own], np.float64), form.num_effects)
+        if NOISE in position:
+            log_noise = np.asarray(position[NOISE], np.float64)
+            found[NOISE] = np.exp(log_noise) * float(self.response_scale)
+        return found
+
+    def inverse(self, reported: dict[str, Any]) -> dict[str, Any]:
+        """The position of what the user says; raises a sentence where a scale is not positive."""
+        found = dict(reported)
+        if self.fixed is not None:
+            found[FIXED] = self.fixed.inverse(np.asarray(reported[FIXED]))
+        for form, units in zip(self.forms, self._units(), strict=True):
+            name, scales = form.name, scale_name(form.name)
+            units = units if form.is_vector else units[0]
+            found[name] = np.asarray(reported[name], np.float64) / units
+            found[scales] = _log(scales, np.asarray(reported[scales], np.float64) / units)
+            if form.num_correlations:
+                own = correlation_name(name)
+                found[own] = free_numbers(np.asarray(reported[own], np.float64))
+        if NOISE in reported:
+            noise = np.asarray(reported[NOISE], np.float64) / float(self.response_scale)
+            found[NOISE] = _log(NOISE, noise)
+        return {name: np.asarray(values, np.float32) for name, values in found.items()}
+
+    def _units(self) -> list[np.ndarray]:
+        """What effects that are sampled are times to be on the user's scale."""
+        scale = float(self.response_scale)
+        return [scale / np.asarray(widths, np.float64) for widths in self.widths]
+
+
+def correlations(free: np.ndarray, num_effects: int) -> np.ndarray:
+    """C from the free numbers of its partial correlations, with leading axes."""
+    factor = np.zeros((*free.shape[:-1], num_effects, num_effects))
+    place = 0
+    for i in range(num_effects):
+        left = np.ones(free.shape[:-1])
+        for j in range(i):
+            factor[..., i, j] = np.tanh(free[..., place]) * left
+            left = left / np.cosh(free[..., place])
+            place += 1
+        factor[..., i, i] = left
+    return factor @ np.swapaxes(factor, -1, -2)
+
+
+def free_numbers(correlation: np.ndarray) -> np.ndarray:
+    """The way back."""
+    try:
+        factor = np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        raise ValueError("correlations must be positive definite matrices; start inside") from None
+    size, found = correlation.shape[-1], []
+    for i in range(size):
+        left = np.ones(correlation.shape[:-2])
+        for j in range(i):
+            partial = np.clip(factor[..., i, j] / np.sqrt(left), -NEAREST, NEAREST)
+            found.append(np.arctanh(partial))
+            left = left * (1.0 - partial**2)
+    return np.stack(found, axis=-1)
+
+
+def _log(name: str, values: np.ndarray) -> np.ndarray:
+    if not (values > 0).all():
+        raise ValueError(f"{name!r} must be above zero, got {values.min():g}; start inside")
+    return np.log(values)

@@ -1,0 +1,169 @@
+"""Mixed models of every shape: parameters from the prior, outcomes given them, and sweeps from
+there leave parameters distributed as the prior has them (simulation-based calibration, as
+paired differences).
+"""
+
+import dataclasses
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from false_alarms import PLANTED, worst
+
+from amagold import models, priors
+from amagold.acceptance._effect_setup import untuned_effects
+from amagold.acceptance._effect_sweep import EffectSweep
+from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
+from amagold.mode._effect_mode import find_reference
+from amagold.models._mixed_scale import correlations
+
+NUM_ROWS, NUM_CHAINS, NUM_SWEEPS = 60, 8, 4
+NUM_REPLICATIONS = {("one", "logistic"): 500}
+FEWER = 150
+LEVELS, OTHERS = 6, 4
+SHAPES = ("one", "crossed", "nested", "slopes")
+FAMILIES = ("logistic", "poisson", "linear")
+
+
+@cache
+def template(shape, family):
+    """The model of a shape, whose outcomes are to be replaced."""
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=NUM_ROWS).astype(np.float32)
+    group = np.sort(generator.integers(0, LEVELS, NUM_ROWS))
+    other = generator.integers(0, OTHERS, NUM_ROWS)
+    groups = {"1|g": models.Group(group, num_levels=LEVELS)}
+    if shape == "crossed":
+        groups["1|h"] = models.Group(other, num_levels=OTHERS)
+    if shape == "nested":
+        groups["1|g:h"] = models.Group(group * 2 + other % 2, num_levels=2 * LEVELS)
+    if shape == "slopes":
+        columns = np.stack([np.ones(NUM_ROWS), x], axis=1)
+        columns = columns / np.sqrt(np.mean(columns**2, axis=0))
+        groups = {"1 + x|g": models.Group(group, columns, LEVELS)}
+    y = np.arange(NUM_ROWS) % 2 * 1.0
+    return models.mixed(
+        x[:, None],
+        y,
+        groups,
+        family,
+        prior_scale=0.7,
+        scale_prior=priors.normal(0.0, 0.7),
+        standardize=False,
+    )
+
+
+def drawn(target, family, generator):
+    """A position from the prior, and the target with outcomes given it."""
+    position = {"theta": 0.7 * generator.normal(size=2)}
+    prior = target.log_prior
+    if family == "linear":
+        prior = dataclasses.replace(prior, noise=jnp.array([0.0, 0.3], jnp.float32))
+        position["sigma"] = 0.3 * generator.normal()
+    for factor in prior.factors:
+        form = factor.form
+        scales = 0.7 * np.abs(generator.normal(size=form.num_effects))
+        covariance = np.diag(scales**2)
+        if form.num_correlations:
+            # LKJ(2) of two effects: (1 + r) / 2 ~ Beta(2, 2)
+            free = np.arctanh(2.0 * generator.beta(2.0, 2.0, 1) - 1.0)
+            position[f"{form.name}_correlation"] = free
+            covariance = scales[:, None] * correlations(free, 2) * scales
+        root = np.linalg.cholesky(covariance + 1e-12 * np.eye(form.num_effects))
+        effects = generator.normal(size=(form.num_levels, form.num_effects)) @ root.T
+        position[form.name] = effects if form.is_vector else effects[:, 0]
+        position[f"{form.name}_sigma"] = np.log(scales if form.is_vector else scales[0])
+    position = {name: jnp.asarray(each, jnp.float32) for name, each in position.items()}
+    predictor = target.log_likelihood.predictor
+    z = np.asarray(jax.vmap(predictor, (None, 0))(position, target.data), np.float64)
+    own = target.data.own
+    if family == "linear":
+        y = z[:, 0] + np.exp(z[:, 1]) * generator.normal(size=NUM_ROWS)
+        own = own._replace(response=jnp.asarray(y, jnp.float32))
+    elif family == "poisson":
+        own = own._replace(events=jnp.asarray(generator.poisson(np.exp(z)), jnp.float32))
+    else:
+        sign = np.where(generator.random(NUM_ROWS) < 1.0 / (1.0 + np.exp(-z)), 1.0, -1.0)
+        own = own._replace(sign=jnp.asarray(sign, jnp.float32))
+    data = target.data._replace(own=own)
+    return position, dataclasses.replace(target, data=data, log_prior=prior)
+
+
+def features(position):
+    flat = np.concatenate([np.ravel(np.asarray(each, np.float64)) for _, each in position.items()])
+    flat = np.clip(flat, -6.0, 6.0)
+    return np.concatenate([flat, flat**2, np.tanh(2.0 * flat), flat[:1] * flat])
+
+
+@jit(ONCE)
+def _swept(target, sweep, position, key):
+    def chain(key):
+        state = sweep.remember(target, position)
+
+        def step(state, key):
+            state, moves = sweep.sweep(target, sweep.draw(key), state)
+            return state, moves.broken_bound
+
+        state, broken = jax.lax.scan(step, state, jax.random.split(key, NUM_SWEEPS))
+        return sweep.position(state), broken.max()
+
+    return jax.vmap(chain)(jax.random.split(key, NUM_CHAINS))
+
+
+def calibration(shape, family, kind=EffectSweep, count=None):
+    """How far parameters have moved, on average over replications, in units of the threshold."""
+    generator, found = np.random.default_rng(7), []
+    for number in range(count or NUM_REPLICATIONS.get((shape, family), FEWER)):
+        position, target = drawn(template(shape, family), family, generator)
+        sums = find_reference(target)
+        assert sums is not None
+        sweep = untuned_effects(target, sums)
+        names = [field.name for field in dataclasses.fields(EffectSweep)]
+        sweep = kind(**{name: getattr(sweep, name) for name in names})
+        sweep = dataclasses.replace(sweep, angle=jnp.float32(1.2), slope_spread=jnp.float32(0.3))
+        there, broken = _swept(target, sweep, position, jax.random.key(number))
+        assert int(broken.max()) == -1
+        there = {name: np.asarray(there[name]) for name in position}
+        chains = [features({n: v[c] for n, v in there.items()}) for c in range(NUM_CHAINS)]
+        found.append(np.mean(chains, axis=0) - features(position))
+    return worst(np.stack(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_parameters_from_the_prior_stay_there(shape, family):
+    assert calibration(shape, family) < 1.0
+
+
+@trees.record()
+class NoVolume(EffectSweep):
+    """The Jacobian of whitened effects is left out."""
+
+    def _evidence(self, number, state, known):
+        volume = jnp.sum(jnp.log(jnp.diagonal(known.factor, axis1=-2, axis2=-1)), axis=-1)
+        return super()._evidence(number, state, known) - volume
+
+
+@trees.record()
+class CrossedLeftOut(EffectSweep):
+    """Factors do not know of each other."""
+
+    def _crossed(self, number, state):
+        return 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "family", "broken"),
+    [
+        ("slopes", "logistic", NoVolume),
+        ("crossed", "linear", CrossedLeftOut),
+        ("crossed", "logistic", CrossedLeftOut),
+    ],
+)
+def test_planted_bugs_of_shapes_are_seen(shape, family, broken):
+    assert calibration(shape, family, broken) > PLANTED
