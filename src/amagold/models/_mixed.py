@@ -108,7 +108,8 @@ def mixed(
     if family not in MIXED_FAMILIES:
         known = ", ".join(map(repr, MIXED_FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
-    num_rows = len(X) if X is not None else len(np.asarray(as_numbers("y", y)))
+    given_rows: Any = np.asarray(as_numbers("y", y)) if X is None else X
+    num_rows = len(given_rows)
     if X is None:
         if not intercept:
             raise ValueError("X must be given where intercept is False: nothing would be fixed")
@@ -171,7 +172,8 @@ def _fixed(
             terms["trials"] = given.trials
         base = model(X, y, prior_scale, intercept, standardize=standardize, **terms)
     likelihood: Any = base.log_likelihood
-    return Fixed(base.data, likelihood.outcome, base.log_prior, None, base.transform, 1.0, 1.0)
+    transform: Any = base.transform
+    return Fixed(base.data, likelihood.outcome, base.log_prior, None, transform, 1.0, 1.0)
 
 
 def _linear(
