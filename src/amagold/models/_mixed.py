@@ -51,7 +51,7 @@ MIXED_FAMILIES = ("logistic", "poisson", "linear", "binomial", "negative_binomia
 GUESS = 0.5  # of a log scale below that of its prior, for searches
 
 
-class Fixed(NamedTuple):
+class FixedPart(NamedTuple):
     """The regression without its groups."""
 
     data: Any
@@ -140,7 +140,7 @@ def _fixed(
     given: RowTerms,
     dispersion: float | None,
     standardize: bool | None,
-) -> Fixed:
+) -> FixedPart:
     """The regression of a family, its table checked and its priors chosen."""
     if given.trials is not None and family not in ("binomial", "logistic", "probit"):
         raise ValueError(f'trials must not be given with family="{family}"; use family="binomial"')
@@ -173,7 +173,7 @@ def _fixed(
         base = model(X, y, prior_scale, intercept, standardize=standardize, **terms)
     likelihood: Any = base.log_likelihood
     transform: Any = base.transform
-    return Fixed(base.data, likelihood.outcome, base.log_prior, None, transform, 1.0, 1.0)
+    return FixedPart(base.data, likelihood.outcome, base.log_prior, None, transform, 1.0, 1.0)
 
 
 def _linear(
@@ -183,7 +183,7 @@ def _linear(
     prior_scale: float | None,
     given: RowTerms,
     standardize: bool | None,
-) -> Fixed:
+) -> FixedPart:
     sheet, observed = table_of(X, y, None, intercept, given)
     response = numbers_beyond(observed, sheet)
     outcomes = mean_and_deviation(response, sheet.has_intercept, sheet.rows)
@@ -199,10 +199,10 @@ def _linear(
     noise = jnp.stack([prior.log_center, prior.log_scale])
     scale = 1.0 if design.transform is None else float(design.transform.response_scale)
     width = WIDE * outcomes.spread
-    return Fixed(data, outcome, prior.coefficients, noise, design.transform, scale, width)
+    return FixedPart(data, outcome, prior.coefficients, noise, design.transform, scale, width)
 
 
-def _with_groups(fixed: Fixed, groups: list[CheckedGroup], scale_prior: Any) -> Posterior:
+def _with_groups(fixed: FixedPart, groups: list[CheckedGroup], scale_prior: Any) -> Posterior:
     coded = hasattr(fixed.data.predictors, "codes")
     names = tuple(group.form.name for group in groups)
     clash = {FIXED, NOISE, *names, *map(scale_name, names), *map(correlation_name, names)}
