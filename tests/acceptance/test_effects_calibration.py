@@ -119,7 +119,8 @@ def calibration(shape, family, kind=EffectSweep, count=None):
     for number in range(count or NUM_REPLICATIONS.get((shape, family), FEWER)):
         position, target = drawn(template(shape, family), family, generator)
         sums = find_reference(target)
-        assert sums is not None
+        if sums is None:
+            continue  # by the outcomes alone, which leaves the others as they were
         sweep = untuned_effects(target, sums)
         names = [field.name for field in dataclasses.fields(EffectSweep)]
         sweep = kind(**{name: getattr(sweep, name) for name in names})
@@ -129,6 +130,7 @@ def calibration(shape, family, kind=EffectSweep, count=None):
         there = {name: np.asarray(there[name]) for name in position}
         chains = [features({n: v[c] for n, v in there.items()}) for c in range(NUM_CHAINS)]
         found.append(np.mean(chains, axis=0) - features(position))
+    assert len(found) > 0.8 * number
     return worst(np.stack(found))
 
 

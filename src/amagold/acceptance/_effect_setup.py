@@ -87,7 +87,7 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
     return EffectSweep(
         bounds=target.bounds if has_rows else None,
         block_size=SMALLEST_BLOCK,
-        num_rows=float(rows),
+        num_rows=jnp.float32(rows),
         reference=Reference(center, jnp.zeros(trees.size(center), jnp.float32), None),
         factors=factors,
         crossed=_tables(sums),
@@ -161,7 +161,10 @@ def _walk(
     parts = [
         WalkedFactor(
             np.empty(target.num_examples, np.int32),
-            *(np.zeros(form.num_levels) for _ in range(4)),
+            np.zeros(form.num_levels),
+            np.zeros(form.num_levels),
+            np.zeros(form.num_levels),
+            np.zeros(form.num_levels),
             np.zeros((form.num_levels, width)),
             np.zeros(form.num_levels),
         )
@@ -234,12 +237,13 @@ def _shared_means(directions: list[np.ndarray], lengths: np.ndarray) -> SharedMe
 
 def _tables(sums: EffectSums) -> tuple[CrossedTable, ...]:
     found = []
-    for factors, table in sums.crossed.items():
+    crossed: dict[tuple[int, int], Any] = sums.crossed
+    for factors, table in crossed.items():
         if table.shape[0] * table.shape[1] <= DENSE_TABLE:
             found.append(CrossedTable(factors, _single(table.toarray()), None))
             continue
         pairs = table.tocoo()
-        places = tuple(jnp.asarray(each, jnp.int32) for each in (pairs.row, pairs.col))
+        places = jnp.asarray(pairs.row, jnp.int32), jnp.asarray(pairs.col, jnp.int32)
         found.append(CrossedTable(factors, _single(pairs.data), places))
     return tuple(found)
 

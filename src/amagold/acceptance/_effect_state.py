@@ -85,7 +85,7 @@ class EffectMoves(NamedTuple):
         visits = [of_slopes, means[0], *(visit for visit, _ in (*effects, *scales))]
         total: Any = sum(visit.num_examples for visit in visits)
         broken = jnp.stack([visit.broken_bound for visit in visits]).max()
-        return cls(
+        told: list[Any] = [
             log_ratio,
             total,
             broken,
@@ -93,11 +93,12 @@ class EffectMoves(NamedTuple):
             *(tuple(visit for visit, _ in each) for each in (effects, scales)),
             *(tuple(rate for _, rate in each) for each in (effects, scales)),
             *means,
-        )
+        ]
+        return cls(*told)
 
 
 def draw_sweep(
-    key: RandomKey, num_slopes: int, forms: tuple[FactorForm, ...], num_steps: int, num_rows: float
+    key: RandomKey, num_slopes: int, forms: tuple[FactorForm, ...], num_steps: int, num_rows: Any
 ) -> EffectDraws:
     shared, *own = jax.random.split(key, 1 + len(forms))
     of_factors: list[tuple[Any, ...]] = []
@@ -126,12 +127,13 @@ def draw_sweep(
     chances = jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
     flags = jax.random.uniform(coins, (3,)) < chances
     tests = -jax.random.exponential(test, (3,))
-    gamma = jax.random.gamma(noise, 0.5 * num_rows) if num_rows else jnp.float32(1.0)
-    return EffectDraws(
+    gamma = jax.random.gamma(noise, 0.5 * num_rows) if num_rows is not None else jnp.float32(1.0)
+    columns: list[Any] = [tuple(column) for column in zip(*of_factors, strict=True)]
+    drawn: list[Any] = [
         jax.random.normal(slopes, (num_slopes,)),
         tests[0],
         visit,
-        *zip(*of_factors, strict=True),
+        *columns,
         gamma,
         tests[1],
         jax.random.uniform(stride),
@@ -141,7 +143,8 @@ def draw_sweep(
         jax.random.normal(means, (len(forms),)),
         tests[2],
         last,
-    )
+    ]
+    return EffectDraws(*drawn)
 
 
 def precision_of(state: EffectState, number: int) -> Array:

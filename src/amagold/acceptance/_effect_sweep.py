@@ -75,7 +75,7 @@ class Conditional(NamedTuple):
     mean: Effects
 
 
-@trees.record(static=("bounds", "block_size", "num_rows"))
+@trees.record(static=("bounds", "block_size"))
 class EffectSweep(Acceptance):
     """It moves the chain itself: what it is given as a proposal is where the chain is."""
 
@@ -86,7 +86,7 @@ class EffectSweep(Acceptance):
 
     bounds: LinearBounds | None  # None: Gaussian noise, and no remainders
     block_size: int
-    num_rows: float  # that the noise's scale is known from
+    num_rows: Scalar  # that the noise's scale is known from
     reference: Reference
     factors: tuple[FactorTerms, ...]
     crossed: tuple[CrossedTable, ...]
@@ -105,7 +105,9 @@ class EffectSweep(Acceptance):
 
     def draw(self, key: RandomKey) -> EffectDraws:
         forms = tuple(each.form for each in self.factors)
-        return draw_sweep(key, self.slope.shape[0], forms, STEPS, self.num_rows)
+        return draw_sweep(
+            key, self.slope.shape[0], forms, STEPS, self.num_rows if self.bounds is None else None
+        )
 
     def remember(self, target: Target, position: Position) -> EffectState:
         center: Any = self.reference.position
@@ -180,7 +182,7 @@ class EffectSweep(Acceptance):
         for number in range(len(self.factors)):
             state, *found = self.move_effects(number, target, draws, state)
             reports["effects"].append(tuple(found))
-        state, *of_slopes = self.move_slopes(target, draws, state)
+        state, of_slopes, log_ratio = self.move_slopes(target, draws, state)
         reports["means"] = (no_visit(self.factors[0]), jnp.float32(1.0))
         if self.means is not None:
             state, *found = self.move_means(target, draws, state)
@@ -191,7 +193,7 @@ class EffectSweep(Acceptance):
             state = self.redraw_scales(number, target, draws, state)
         if self.bounds is None:
             state = self.redraw_noise(target, draws, state)
-        return state, EffectMoves.of(*of_slopes, **reports)
+        return state, EffectMoves.of(of_slopes, log_ratio, **reports)
 
     def move_effects(
         self, number: int, target: Target, draws: EffectDraws, state: EffectState

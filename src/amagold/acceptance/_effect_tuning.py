@@ -324,6 +324,6 @@ def gaussian_draw(
         drawn = jax.random.truncated_normal(keys[2 * number + 1], -2.0, 2.0, shape)
         state = state.with_effects(number, known.mean + solve_upper(known.factor, drawn))
     if sweep.bounds is None:
-        rows = max(sweep.num_rows, 1.0)
+        rows = jnp.maximum(sweep.num_rows, 1.0)
         state = state._replace(noise=width * jax.random.normal(noise_key) * (0.5 / rows) ** 0.5)
     return state

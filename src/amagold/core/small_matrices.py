@@ -55,7 +55,8 @@ def times_upper(factor: jax.Array, vector: jax.Array) -> jax.Array:
 
 def log_determinant(factor: jax.Array) -> jax.Array:
     """log |L L^T|."""
-    return 2.0 * sum(jnp.log(factor[..., i, i]) for i in range(factor.shape[-1]))
+    logs = [jnp.log(factor[..., i, i]) for i in range(factor.shape[-1])]
+    return 2.0 * jnp.sum(jnp.stack(logs), axis=0)
 
 
 def times(matrix: jax.Array, vector: jax.Array) -> jax.Array:

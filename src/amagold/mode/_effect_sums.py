@@ -73,13 +73,14 @@ def effect_rows(target: Posterior, position: dict[str, np.ndarray]) -> Iterator[
     """Of all rows, a chunk at a time."""
     data = target.examples
     assert isinstance(data, InMemory)
+    likelihood: Any = target.log_likelihood
     width = max(len(position[FIXED]), 8)
     length = min(max(CHUNK // width, 1024), data.num_examples)
     at = {name: jnp.asarray(values, jnp.float32) for name, values in position.items()}
     for start in range(0, data.num_examples, length):
         begin = min(start, data.num_examples - length)  # the last is as long as the others
         rows = jax.tree.map(lambda leaf, begin=begin: leaf[begin : begin + length], data.arrays)
-        found = _of_rows(target.bounds, target.log_likelihood, at, rows)
+        found = _of_rows(target.bounds, likelihood, at, rows)
         new = slice(start - begin, None)
         yield jax.tree.map(lambda leaf, new=new: np.asarray(leaf)[new], found)
 

@@ -51,7 +51,7 @@ MIXED_FAMILIES = ("logistic", "poisson", "linear", "binomial", "negative_binomia
 GUESS = 0.5  # of a log scale below that of its prior, for searches
 
 
-class Fixed(NamedTuple):
+class FixedPart(NamedTuple):
     """The regression without its groups."""
 
     data: Any
@@ -108,7 +108,8 @@ def mixed(
     if family not in MIXED_FAMILIES:
         known = ", ".join(map(repr, MIXED_FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
-    num_rows = len(X) if X is not None else len(np.asarray(as_numbers("y", y)))
+    given_rows: Any = np.asarray(as_numbers("y", y)) if X is None else X
+    num_rows = len(given_rows)
     if X is None:
         if not intercept:
             raise ValueError("X must be given where intercept is False: nothing would be fixed")
@@ -139,7 +140,7 @@ def _fixed(
     given: RowTerms,
     dispersion: float | None,
     standardize: bool | None,
-) -> Fixed:
+) -> FixedPart:
     """The regression of a family, its table checked and its priors chosen."""
     if given.trials is not None and family not in ("binomial", "logistic", "probit"):
         raise ValueError(f'trials must not be given with family="{family}"; use family="binomial"')
@@ -171,7 +172,8 @@ def _fixed(
             terms["trials"] = given.trials
         base = model(X, y, prior_scale, intercept, standardize=standardize, **terms)
     likelihood: Any = base.log_likelihood
-    return Fixed(base.data, likelihood.outcome, base.log_prior, None, base.transform, 1.0, 1.0)
+    transform: Any = base.transform
+    return FixedPart(base.data, likelihood.outcome, base.log_prior, None, transform, 1.0, 1.0)
 
 
 def _linear(
@@ -181,7 +183,7 @@ def _linear(
     prior_scale: float | None,
     given: RowTerms,
     standardize: bool | None,
-) -> Fixed:
+) -> FixedPart:
     sheet, observed = table_of(X, y, None, intercept, given)
     response = numbers_beyond(observed, sheet)
     outcomes = mean_and_deviation(response, sheet.has_intercept, sheet.rows)
@@ -197,10 +199,10 @@ def _linear(
     noise = jnp.stack([prior.log_center, prior.log_scale])
     scale = 1.0 if design.transform is None else float(design.transform.response_scale)
     width = WIDE * outcomes.spread
-    return Fixed(data, outcome, prior.coefficients, noise, design.transform, scale, width)
+    return FixedPart(data, outcome, prior.coefficients, noise, design.transform, scale, width)
 
 
-def _with_groups(fixed: Fixed, groups: list[CheckedGroup], scale_prior: Any) -> Posterior:
+def _with_groups(fixed: FixedPart, groups: list[CheckedGroup], scale_prior: Any) -> Posterior:
     coded = hasattr(fixed.data.predictors, "codes")
     names = tuple(group.form.name for group in groups)
     clash = {FIXED, NOISE, *names, *map(scale_name, names), *map(correlation_name, names)}

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from amagold.core import trees
 from amagold.runner._layout import Layout
 from amagold.samplers import Info, Randomness, Sampler, State
-from amagold.samplers._kernel import Kernel
 
 Carry = TypeVar("Carry")
 
@@ -23,12 +22,12 @@ class Hook:
     carry: what it learns is its fields. This one, which drawing has, does nothing.
     """
 
-    def before(self, sampler: Kernel) -> Kernel:
+    def before(self, sampler: Any) -> Any:
         """The sampler that makes the next transition."""
         return sampler
 
     def after(
-        self, sampler: Kernel, earlier: State, states: State, info: Info, axis_name: str | None
+        self, sampler: Any, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Hook", Any]:
         """The hook for the next transition, and what it notes of this one.
 

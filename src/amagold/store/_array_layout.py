@@ -32,7 +32,7 @@ class Column(NamedTuple):
     is_constant: bool
 
 
-class Group(NamedTuple):
+class ArrayGroup(NamedTuple):
     """Variables with common draws: how many are committed, and how many there is room for."""
 
     num_chains: int
@@ -41,16 +41,16 @@ class Group(NamedTuple):
     columns: Mapping[str, Column]
 
 
-def lay_out(variables: Mapping[str, Variable], num_chains: int, room: int, size: int) -> Group:
+def lay_out(variables: Mapping[str, Variable], num_chains: int, room: int, size: int) -> ArrayGroup:
     """A new group, without draws, in chunks of at most `size` bytes or of one draw."""
     columns = {}
     for name, (shape, dtype, is_constant) in variables.items():
         in_chunk = max(1, min(room, size // _draw_bytes(shape, dtype, num_chains)))
         columns[name] = Column(shape, dtype, in_chunk, _empty(dtype), is_constant)
-    return Group(num_chains, room, 0, columns)
+    return ArrayGroup(num_chains, room, 0, columns)
 
 
-def documents(group: Group, length: int) -> dict[str, dict[str, Any]]:
+def documents(group: ArrayGroup, length: int) -> dict[str, dict[str, Any]]:
     """The metadata of every array of a group, by name, with this many draws."""
     found = {}
     for name, column in group.columns.items():
@@ -69,7 +69,7 @@ def documents(group: Group, length: int) -> dict[str, dict[str, Any]]:
     return found | {"draw": _coordinate("draw", length, group.room)}
 
 
-def coordinates(group: Group) -> dict[str, int]:
+def coordinates(group: ArrayGroup) -> dict[str, int]:
     """The axes of a group that have numbers, and how many they have in the whole run."""
     axes = {"chain": group.num_chains, "draw": group.room}
     for name, column in group.columns.items():
@@ -77,7 +77,7 @@ def coordinates(group: Group) -> dict[str, int]:
     return axes
 
 
-def chunk_shape(group: Group, name: str) -> tuple[int, ...]:
+def chunk_shape(group: ArrayGroup, name: str) -> tuple[int, ...]:
     """All chains, some draws, whole values."""
     column = group.columns[name]
     return group.num_chains, column.in_chunk, *(max(1, axis) for axis in column.shape)
@@ -87,14 +87,14 @@ def in_coordinate_chunk(extent: int) -> int:
     return max(1, min(extent, COORDINATE_CHUNK))
 
 
-def read_group(name: str, room: Any, found: Mapping[str, Any]) -> Group:
+def read_group(name: str, room: Any, found: Mapping[str, Any]) -> ArrayGroup:
     """The facts of a group from its arrays' metadata; raises unless all of it is what we write."""
     num_chains, length = (_extents(f"{name}/{axis}", found[axis])[0] for axis in ("chain", "draw"))
     if type(room) is not int or not 0 <= length <= room or num_chains < 1:
         raise UnreadableError(f"{name} claims to be larger than it is")
     drawn = {array: entry for array, entry in found.items() if _has_draws(entry)}
     columns = {array: _column(f"{name}/{array}", entry) for array, entry in drawn.items()}
-    group = Group(num_chains, room, length, columns)
+    group = ArrayGroup(num_chains, room, length, columns)
     for array, column in columns.items():
         bound = MOST_BYTES if column.in_chunk == 1 else LARGEST_CHUNK
         one_draw = _draw_bytes(column.shape, column.dtype, num_chains)

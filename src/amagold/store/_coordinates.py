@@ -12,7 +12,7 @@ import numpy as np
 
 from amagold.core.files import make_folders, read_whole, remove, write_whole
 from amagold.store import _sealed_chunk as chunk
-from amagold.store._array_layout import Group, coordinates, documents, in_coordinate_chunk
+from amagold.store._array_layout import ArrayGroup, coordinates, documents, in_coordinate_chunk
 from amagold.store._root import MOST_BYTES, NAME, Root, group_document
 from amagold.store._seal import UnreadableError, canonical, unseal
 
@@ -106,7 +106,7 @@ def _is_chunk(file: Path, values: np.ndarray) -> bool:
         return False
 
 
-def _coordinate_chunks(place: Path, group: Group) -> Iterator[tuple[Path, np.ndarray]]:
+def _coordinate_chunks(place: Path, group: ArrayGroup) -> Iterator[tuple[Path, np.ndarray]]:
     """The files of all coordinates, and their numbers, with zeros behind the last."""
     for axis, extent in coordinates(group).items():
         step = in_coordinate_chunk(extent)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amagold.core.files import UNUSABLE, make_folders, read_whole, write_whole
-from amagold.store._array_layout import GROUP, Group, documents, read_group
+from amagold.store._array_layout import GROUP, ArrayGroup, documents, read_group
 from amagold.store._names import is_plain
 from amagold.store._seal import UnreadableError, canonical, seal, unseal
 
@@ -23,7 +23,7 @@ class Root(NamedTuple):
     """The facts that the root's metadata is made of."""
 
     attributes: Mapping[str, Any]
-    groups: Mapping[str, Group]
+    groups: Mapping[str, ArrayGroup]
 
 
 def places(path: Path) -> tuple[Path, Path]:
@@ -90,12 +90,12 @@ def root_document(root: Root) -> dict[str, Any]:
     return seal(document, room={name: group.room for name, group in root.groups.items()})
 
 
-def group_document(group: Group) -> dict[str, Any]:
+def group_document(group: ArrayGroup) -> dict[str, Any]:
     """The metadata of a group, for those who open it alone."""
     return seal({**GROUP, "consolidated_metadata": _consolidated(documents(group, group.length))})
 
 
-def _read_groups(metadata: Mapping[str, Any], room: Mapping[str, Any]) -> dict[str, Group]:
+def _read_groups(metadata: Mapping[str, Any], room: Mapping[str, Any]) -> dict[str, ArrayGroup]:
     """The groups and their arrays; a name that leads out of the store is refused."""
     arrays: dict[str, dict[str, Any]] = {name: {} for name in room}
     for path, entry in metadata.items():

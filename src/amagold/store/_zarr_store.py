@@ -17,7 +17,7 @@ import numpy as np
 
 from amagold.core.files import first_link, make_folders, remove, remove_parts, write_whole
 from amagold.store import _sealed_chunk as chunk
-from amagold.store._array_layout import Column, Group, chunk_shape, documents, lay_out
+from amagold.store._array_layout import ArrayGroup, Column, chunk_shape, documents, lay_out
 from amagold.store._coordinates import damaged_extras, restore_extra, write_extras, write_json
 from amagold.store._names import Variable
 from amagold.store._root import (
@@ -80,7 +80,7 @@ class ZarrStore:
     def attributes(self) -> dict[str, Any]:
         return dict(self._root.attributes)
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> ArrayGroup:
         """The variables of a group and its sizes."""
         return self._root.groups[name]
 

@@ -134,7 +134,7 @@ class EffectsPrior:
 
     def sentences(self) -> tuple[str, ...]:
         """The priors in words."""
-        said = list(getattr(self.fixed, "sentences", tuple)())
+        said: list[str] = list(getattr(self.fixed, "sentences", tuple)())
         for prior, figure in zip(self.factors, np.asarray(self.figures), strict=True):
             freedom = float(prior.freedom)
             kind = "half-normal" if np.isinf(freedom) else f"half-Student-t({freedom:g})"
