@@ -69,8 +69,9 @@ class SharedMeans:
     D = I; precisions at other scales as in the table above, K_ab = sum_g D_ga D_gb^T.
     """
 
-    directions: tuple[Float32[Array, "levels effects means"], ...]  # D, by factor
-    spans: tuple[Float32[Array, "effects effects means means"], ...]
+    # D, by factor: axes are of a length of their own in each
+    directions: tuple[Float32[Array, "_levels _effects means"], ...]
+    spans: tuple[Float32[Array, "_effects _effects means means"], ...]
     lengths: PerLevel  # of the rows of the largest factor's levels: the longest sum_f t_f D_f
     spread: Scalar
 
