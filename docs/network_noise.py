@@ -30,7 +30,7 @@ NOISE = [  # h, T, plan, batch
     (5e-4, 30, "full", 60_000),
     (2.25e-2, 10, "full", 60_000),
 ]
-CHAINS = [(2.25e-2, 0.003), (3.5e-2, 0.02)]  # h and b of the exact chains
+CHAINS = [(2.25e-2, 0.003), (3.5e-2, 0.02), (5e-2, 0.008)]  # h and b of the exact chains
 
 
 @cache
