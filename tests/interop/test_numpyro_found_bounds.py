@@ -2,6 +2,8 @@
 are those of NUTS, and a wrong rule stops the run.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +22,7 @@ import numpyro
 from numpyro import distributions as dist
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer.util import potential_energy
-from numpyro_own_likelihoods import COUNTS, FOUND, NUMBERS, X, coefficients, zero_inflated
+from numpyro_own_likelihoods import COUNTS, FOUND, NUMBERS, X, coefficients
 
 QUICK = {"own link"}
 COMPARED = ("zero-inflated", "censored", "censored normal", "own link")
@@ -152,20 +154,25 @@ def test_a_wrong_rule_stops_the_run(monkeypatch):
         value, *others = smooth.exponential(x.value)
         return program.rules.compose([value, *(scaled(part, 0.1) for part in others)], x)
 
+    def model(X, y):
+        b = coefficients()
+        with numpyro.plate("data", X.shape[0]):
+            z = X @ b
+            numpyro.factor("y", y * z - jnp.exp(z))
+
     monkeypatch.setitem(program.RULES, "exp", too_small)
     jax.clear_caches()
-    rows = slice(0, 12)
-    target = amagold.from_numpyro(zero_inflated, X[rows], 1.0 + COUNTS[rows])
+    found = amagold.from_numpyro(model, X[:8], 1.0 + COUNTS[:8])
+    within = dataclasses.replace(found.bounds.within, spare=3.0)
+    target = dataclasses.replace(found, bounds=found.bounds._replace(within=within))
     sampler = amagold.amagold(
         target,
         step_size=0.25,
         num_steps=3,
         gradient=gradients.control_variate(2, 2),
-        acceptance=acceptance.tuna(1, block_size=16, noise=100.0, most=400.0),
+        acceptance=acceptance.tuna(0, block_size=16, noise=100.0, most=400.0),
     )
-    starts = jax.tree.map(
-        lambda zero: 0.3 * jax.random.normal(jax.random.key(1), (64, *zero.shape)), target.init
-    )
+    starts = {"b": 0.5 * jax.random.normal(jax.random.key(1), (64, 3))}
     with pytest.raises(ValueError, match=r"example \d+ broke its bound in chain"):
         amagold.run_chains(sampler, jax.random.key(0), starts, 50)
     jax.clear_caches()

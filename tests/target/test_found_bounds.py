@@ -71,6 +71,13 @@ CURVES = {
     "tanh": (jnp.tanh, -4.0, 4.0),
     "sigmoid": (jax.nn.sigmoid, -9.0, 9.0),
     "softplus": (jax.nn.softplus, -9.0, 9.0),
+    "softplus by parts": (
+        lambda x: jnp.clip(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x))),
+        -9.0,
+        9.0,
+    ),
+    "log of a rest": (lambda x: jnp.log1p(-special.ndtr(x)), -3.0, 3.0),
+    "log of a sum": (lambda x: jnp.log(jnp.exp(2.0 * x) + jax.nn.sigmoid(x)), -3.0, 3.0),
     "erf": (special.erf, -3.0, 3.0),
     "erfc": (special.erfc, -3.0, 3.0),
     "ndtr": (special.ndtr, -5.0, 5.0),

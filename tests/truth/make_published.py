@@ -21,7 +21,7 @@ from numpyro.infer.reparam import LocScaleReparam  # noqa: E402
 from published import MADE, OURS, Moments  # noqa: E402
 from published_suite import POSTERIORS  # noqa: E402
 
-NUM_CHAINS, NUM_DRAWS, NUM_WARMUP = 4, 4_000, 1_000
+NUM_CHAINS, NUM_DRAWS, NUM_WARMUP = 4, 3_000, 800
 GROUPS = ("eps", "alpha")
 
 
@@ -37,7 +37,7 @@ def main(names):
             num_warmup=NUM_WARMUP,
             num_samples=NUM_DRAWS,
             num_chains=NUM_CHAINS,
-            chain_method="vectorized",
+            chain_method="sequential",
             progress_bar=False,
         )
         mcmc.run(jax.random.key(2024), *arguments)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import published_data as data
-from applied import half_normal, normal, single
+from applied import normal, single
 from numpyro import distributions as dist
 from published import Published, flat, flat_above_zero, share, with_sigma
 
@@ -72,30 +72,6 @@ def _bushes(*columns):
     table = data.bushes()
     chosen = [np.ones(46), *(table[name] for name in columns)]
     return single(np.stack(chosen, axis=1)), single(table["weight"])
-
-
-def radon_pooled(floor, y):
-    alpha = numpyro.sample("alpha", dist.Normal(0.0, 10.0))
-    beta = numpyro.sample("beta", dist.Normal(0.0, 10.0))
-    sigma = numpyro.sample("sigma_y", dist.HalfNormal(1.0))
-    with numpyro.plate("data", floor.shape[0]):
-        numpyro.sample("y", dist.Normal(alpha + beta * floor, sigma), obs=y)
-
-
-def _radon_by_hand(floor, y):
-    def outcome(z, row):
-        return normal(row["y"], z["line"], z["log_sigma"])
-
-    def prior(at):
-        return -0.5 * jnp.sum((at["line"] / 10.0) ** 2) + half_normal(at["log_sigma"], 1.0)
-
-    likelihood = amagold.LinearLikelihood(outcome, {"line": (1, "floor"), "log_sigma": 1})
-    return amagold.Posterior(likelihood, prior, {"floor": floor, "y": y})
-
-
-def _named_radon(draws):
-    line = draws["line"]
-    return {"alpha": line[..., 0], "beta": line[..., 1], "sigma_y": np.exp(draws["log_sigma"])}
 
 
 def radon_columns(*names):
@@ -209,13 +185,6 @@ POSTERIORS = [
     _logistics("wells_dist", False, "one", "distance"),
     _logistics("wells_dist100ars", True, "hundreds", "arsenic"),
     _logistics("wells_interaction_c", True, "c_hundreds", "c_arsenic", "both"),
-    Published(
-        "radon_pooled",
-        radon_pooled,
-        radon_columns("floor", "log_radon"),
-        partial(_radon_by_hand, *radon_columns("floor", "log_radon")),
-        named=_named_radon,
-    ),
     _mesquite("logmesquite_logvolume", "volume"),
     _mesquite("logmesquite_logvas", "volume", "area", "shape", "height", "density", "group"),
     Published(

@@ -107,10 +107,16 @@ def _log_sum_exp(axis: int, *, keeps: bool = False) -> Known:
     return Known(function, 1, rules.log_sum_exp(axis, keeps=keeps), is_along_axis=True)
 
 
+def _softplus_by_parts(x: Any) -> Any:
+    """As NumPyro's Bernoulli has it."""
+    return jnp.clip(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
 # the longer programs first, because some contain others
 KNOWN = (
     Known(special.log_ndtr, 1, rules.of_curve(curves.log_normal_cdf)),
     Known(jnp.logaddexp, 2, rules.log_add_exp),
+    Known(_softplus_by_parts, 1, rules.of_curve(curves.softplus)),
     Known(special.betaln, 2, rules.log_beta),
     Known(special.ndtr, 1, rules.of_probability(curves.normal_cdf, curves.log_normal_cdf)),
     Known(jax.nn.log_softmax, 1, rules.log_softmax, is_along_axis=True),

@@ -90,7 +90,7 @@ def zero_inflated(z: dict[str, jax.Array], row: dict[str, jax.Array]) -> jax.Arr
 
 
 def _log_prior(position: dict[str, jax.Array]) -> jax.Array:
-    return -0.5 * jnp.sum(jnp.stack([jnp.sum(leaf**2) for leaf in position.values()]))
+    return -0.5 * jnp.sum(trees.flatten(position) ** 2)
 
 
 def own_counts(num_examples: int) -> BenchmarkPosterior:
