@@ -223,7 +223,9 @@ POSTERIORS = [
     Published(
         "gp_pois_regr", gp_pois_regr, (single(data.COUNTS),), _gp_pois_by_hand, None, _named_gp
     ),
-    Published("GLMM_Poisson", falcons, _falcons(), _falcons_by_hand, named=with_sigma),
+    Published(
+        "GLMM_Poisson", falcons, _falcons(), _falcons_by_hand, named=with_sigma, hard="a funnel"
+    ),
     Published(
         "radon_partially_pooled_centered",
         radon_partially_pooled,

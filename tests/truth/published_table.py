@@ -24,7 +24,9 @@ import amagold  # noqa: E402
 DOCUMENT = HERE.parent.parent / "docs" / "truth.md"
 BEGIN, END = "<!-- the published begin -->", "<!-- the published end -->"
 HEAD = (
-    "| posterior | reference | written | plan | rms z | worst z | R-hat | warned |\n" + 8 * "|---"
+    "| posterior | reference | written | plan | rms z | worst z | R-hat | warned |\n"
+    + 8 * "|---"
+    + "|"
 )
 WAYS = ("NumPyro", "by hand")
 
