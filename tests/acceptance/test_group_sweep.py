@@ -316,6 +316,7 @@ def many_levels(num_levels=40, size=3_000):
     return models.logistic(table, generator.random(size) < 1.0 / (1.0 + np.exp(-z)))
 
 
+@pytest.mark.slow
 def test_a_plan_of_many_levels_is_a_sweep(monkeypatch, tmp_path):
     """Through the public call, stored, stopped and resumed: the same draws to the bit."""
     monkeypatch.setattr("amagold.planning._sweep_plan.NEWTON_SPARSE", 30)

@@ -166,7 +166,13 @@ def large(family=models.logistic):
 
 
 @pytest.mark.parametrize(
-    "family", [models.logistic, models.poisson, models.negative_binomial, models.ordinal]
+    "family",
+    [
+        models.logistic,
+        models.poisson,
+        pytest.param(models.negative_binomial, marks=pytest.mark.slow),
+        pytest.param(models.ordinal, marks=pytest.mark.slow),
+    ],
 )
 def test_rows_come_as_often_as_their_bounds_which_hold(family):
     target = large(family)

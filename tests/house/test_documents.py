@@ -27,13 +27,13 @@ SHORTER = {
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        (name, number)
-        for name in (
-            "README.md",
-            "CONTRIBUTING.md",
-            "docs/interop.md",
-            "docs/networks.md",
-            "docs/samplers.md",
+        pytest.param(name, number, marks=marks)
+        for name, marks in (
+            ("README.md", ()),
+            ("CONTRIBUTING.md", ()),
+            ("docs/interop.md", pytest.mark.slow),
+            ("docs/networks.md", pytest.mark.slow),
+            ("docs/samplers.md", pytest.mark.slow),
         )
         for number in range(len(python_blocks(name)))
     ],

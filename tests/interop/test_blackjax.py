@@ -38,7 +38,10 @@ def test_the_top_level_shape():
     assert len(np.unique(np.asarray(positions), axis=0)) > 5
 
 
-@pytest.mark.parametrize("is_diagonal", [True, False], ids=["diagonal", "dense"])
+@pytest.mark.parametrize(
+    "is_diagonal",
+    [pytest.param(True, marks=pytest.mark.slow, id="diagonal"), pytest.param(False, id="dense")],
+)
 def test_what_it_tunes_suits_ours(is_diagonal):
     target = posterior()
     log_density = amagold.interop.blackjax.log_density_of(target)

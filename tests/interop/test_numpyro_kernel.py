@@ -34,7 +34,7 @@ def mcmc(own, num_chains=1, method="sequential", num_warmup=10, num_samples=30):
     )
 
 
-@pytest.mark.parametrize("resample", [True, False])
+@pytest.mark.parametrize("resample", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_one_chain_is_that_of_the_native_driver(resample):
     def sampler(target):
         return amagold.amagold(
@@ -56,6 +56,7 @@ def test_one_chain_is_that_of_the_native_driver(resample):
     assert len(np.unique(native.position["b"][0], axis=0)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [
@@ -98,7 +99,7 @@ def test_warm_up_goes_on_to_draws():
     assert int(run.last_state.i) == 40
 
 
-@pytest.mark.parametrize("mass", ["diagonal", "dense"])
+@pytest.mark.parametrize("mass", [pytest.param("diagonal", marks=pytest.mark.slow), "dense"])
 def test_warm_up_tunes(mass):
     own = kernel(
         plate=None,

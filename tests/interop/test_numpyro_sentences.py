@@ -186,6 +186,7 @@ def test_arrays_beside_the_rows_reach_the_model():
     np.testing.assert_allclose(target.log_prior(at), wanted, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_axes_are_called_as_their_plates():
     case = EVERY["groups"]

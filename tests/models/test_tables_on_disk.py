@@ -54,6 +54,7 @@ def test_draws_are_those_from_memory(family, place, tmp_path):
     xarray.testing.assert_identical(drawn(of_disk), drawn(of_memory))
 
 
+@pytest.mark.slow
 def test_much_data_are_searched_alike(tmp_path, monkeypatch):
     """The mode from some of the rows, and bounds from the last pass."""
     monkeypatch.setattr("amagold.mode._mode_search.MUCH_WORK", 1)

@@ -311,7 +311,7 @@ def test_ctrl_c_returns_what_there_is(monkeypatch):
     double_well = double_well_sampler()
     amagold.sample(double_well, 2_000, 20, 2, init=0.0, progress=False)  # compiled now
     handler = signal.getsignal(signal.SIGINT)
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         run = amagold.sample(double_well, 10**8, 20, 2, init=0.0, progress=False)

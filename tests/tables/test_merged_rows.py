@@ -151,12 +151,13 @@ def test_groups_are_those_of_numpy(monkeypatch, block):
 def test_blocks_of_rows_do_not_show(monkeypatch, block):
     generator = np.random.default_rng(2)
     columns = [generator.integers(-1, 3, 200).astype(np.int8), generator.integers(0, 2, 200) / 3.0]
-    whole = merging._groups(columns, 200)
+    whole = merging._groups(columns, 200, 200)
     monkeypatch.setattr(merging, "BLOCK", block)
-    parts = merging._groups(columns, 200)
+    parts = merging._groups(columns, 200, 200)
     assert whole is not None
     assert parts is not None
     assert len(whole.first) == 8
+    assert merging._groups(columns, 200, 7) is None
     for ours, theirs in zip(parts, whole, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     # rows that only a fingerprint calls equal are not merged, wherever they are

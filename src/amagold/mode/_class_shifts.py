@@ -12,7 +12,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from amagold.core.shapes import HostMatrix, HostVector, Position
+from amagold.core import trees
+from amagold.core.shapes import HostMatrix, HostVector
 from amagold.target import Posterior, Target
 
 
@@ -41,8 +42,8 @@ class ClassShifts(NamedTuple):
         return np.stack([self.known_slope(column) for column in once.T]).T
 
 
-def class_shifts(target: Target, position: Position) -> ClassShifts | None:
-    """None where the data may say something in all directions."""
+def class_shifts(target: Target, position: trees.PyTree) -> ClassShifts | None:
+    """None where the data may say something in all directions; the position's form alone counts."""
     bounds = target.bounds if isinstance(target, Posterior) else None
     leaves = jax.tree.leaves(position)
     if bounds is None or not bounds.ignores_shifts or len(leaves) != 1 or leaves[0].ndim != 2:
