@@ -183,7 +183,7 @@ def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
     of the gradients.
     """
     nutpie = require("nutpie")
-    from nutpie.compiled_pyfunc import from_pyfunc
+    from nutpie.compiled_pyfunc import from_pyfunc  # pyright: ignore[reportMissingImports]
 
     both = jax.jit(jax.value_and_grad(density.log_density))
     generator = np.random.default_rng(seed)
