@@ -26,16 +26,15 @@ from amagold.adaptation._window_adaptation import (
     Progress,
     Rules,
     Trace,
+    advance_block,
     mass_scale_of,
     outside_counted,
 )
-from amagold.adaptation._windows import SearchStage, block_length, make_search_schedule
+from amagold.adaptation._windows import SearchStage, make_search_schedule
 from amagold.core import trees
 from amagold.gradients import full
 from amagold.runner._block import Hook
 from amagold.runner._broken_bounds import check_bounds
-from amagold.runner._layout import most_transitions, plan_layout
-from amagold.runner._placed_chains import place
 from amagold.samplers import Info, Sampler, State
 
 # what a divergence takes off the acceptance: walls and necks ask for smaller steps than a plain
@@ -113,21 +112,7 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     """One block further, and how it went."""
     stages = make_search_schedule(rules.num_warmup)
     stage = next(stage for stage in stages if stage.start <= at.done < stage.stop)
-    one = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position
-    )
-    chains, states = place(at.sampler, key, at.states)
-    most = most_transitions(at.sampler, one, len(chains.numbers) // chains.num_devices)
-    length = block_length(rules.num_warmup, most)
-    layout = plan_layout(at.sampler, states, length, 1, chains.num_devices, at_once=length)
-    count = min(length, stage.stop - at.done)
-    after = chains.advance(
-        states,
-        at.done,
-        count,
-        layout._replace(position=rules.keep),
-        _searching(at, stage, rules),
-    )
+    after, count = advance_block(at, key, rules, stage.stop, _searching(at, stage, rules))
     hook: Any = after.hook
     kept, (sizes, steps) = jax.tree.map(
         lambda leaf: np.asarray(leaf)[:count], (after.kept, after.notes)

@@ -18,7 +18,7 @@ from amagold.adaptation._windows import NUM_BLOCKS, Stage, block_length, make_sc
 from amagold.batches._batch_plans import Iid
 from amagold.core import trees
 from amagold.gradients import Minibatch
-from amagold.runner._block import Hook
+from amagold.runner._block import Advanced, Hook
 from amagold.runner._broken_bounds import check_bounds
 from amagold.runner._layout import most_transitions, plan_layout
 from amagold.runner._placed_chains import place
@@ -156,9 +156,10 @@ def _collected(rules: Rules, size: int) -> str | None:
     )
 
 
-def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
-    """One block further, and how it went."""
-    stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
+def advance_block(
+    at: Progress, key: jax.Array, rules: Rules, stop: int, hook: Hook
+) -> tuple[Advanced, int]:
+    """A block of transitions that the hook follows, at most up to `stop`, and how many."""
     one = jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), at.states.position
     )
@@ -166,14 +167,16 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     most = most_transitions(at.sampler, one, len(chains.numbers) // chains.num_devices)
     length = block_length(rules.num_warmup, most)
     layout = plan_layout(at.sampler, states, length, 1, chains.num_devices, at_once=length)
-    count = min(length, stage.stop - at.done)
-    after = chains.advance(
-        states,
-        at.done,
-        count,
-        layout._replace(position=rules.keep),
-        _tuning(at, stage, rules.target_acceptance),
-    )
+    count = min(length, stop - at.done)
+    kept = layout._replace(position=rules.keep)
+    return chains.advance(states, at.done, count, kept, hook), count
+
+
+def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
+    """One block further, and how it went."""
+    stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
+    hook = _tuning(at, stage, rules.target_acceptance)
+    after, count = advance_block(at, key, rules, stage.stop, hook)
     tuning: Any = after.hook
     kept, used = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], (after.kept, after.notes))
     check_bounds(kept.info)
