@@ -2,6 +2,7 @@
 everywhere.
 """
 
+import gc
 import itertools
 import os
 from pathlib import Path
@@ -35,12 +36,16 @@ import shape_checks
 
 shape_checks.install()
 
+# folders whose tests check all annotations
+CHECKED = {*shape_checks.ROOMS, "house", "matrix", "samplers"}
 # bytes, above which compiled programs are given up: thousands of tests have each their own
 MOST_RESIDENT, MORE_RESIDENT = 3 * 2**30, 2**30
 # Linux allows a process 65,530 of them, and the compiler crashes where it gets no more
 MOST_MAPS, TESTS_BETWEEN_COUNTS = 40_000, 16
 
 jax.config.update("jax_num_cpu_devices", 2)
+# programs of thousands of tests are looked through for garbage each time
+gc.set_threshold(200_000, 20, 50)
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +60,20 @@ def unexpected_warnings_fail(monkeypatch):
     monkeypatch.setattr("amagold.sampling._advice._instead_of_raising", fail)
 
 
+@pytest.fixture(autouse=True)
+def shapes_are_checked_where_they_are_made(request):
+    """By the tests of the numerical rooms and of what is built of them, and by all slow ones:
+    checks take a sixth of the time, and the other fast tests call the same functions.
+    """
+    room = request.path.relative_to(Path(__file__).parent).parts[0]
+    is_checked = room in CHECKED or request.node.get_closest_marker("slow") is not None
+    jaxtyping.config.update("jaxtyping_disable", not is_checked)
+
+
 @pytest.fixture
-def unchecked():
+def unchecked(shapes_are_checked_where_they_are_made):
     """Wrong types come through, as they do for a user, who gets a sentence."""
     jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 _allowed = [MOST_RESIDENT]

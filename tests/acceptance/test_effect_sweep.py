@@ -92,9 +92,9 @@ class HalvedArrivals(EffectSweep):
 class NoJacobian(EffectSweep):
     """Whitened effects are taken for coordinates without a volume."""
 
-    def _evidence(self, number, state, known):
+    def evidence(self, number, state, known):
         volume = jnp.sum(jnp.log(jnp.diagonal(known.factor, axis1=-2, axis2=-1)), axis=-1)
-        return super()._evidence(number, state, known) - volume
+        return super().evidence(number, state, known) - volume
 
 
 @trees.record()
@@ -130,8 +130,8 @@ class OneWayBounds(EffectSweep):
 class NeighboursTests(EffectSweep):
     """Each level is accepted by what the rows of its neighbour say."""
 
-    def _visit(self, number, target, here, there, bounds, kappa, key):
-        found = super()._visit(number, target, here, there, bounds, kappa, key)
+    def visit(self, number, target, here, there, bounds, kappa, key):
+        found = super().visit(number, target, here, there, bounds, kappa, key)
         return found._replace(log_ratios=jnp.roll(found.log_ratios, 1))
 
 
@@ -187,7 +187,7 @@ def test_what_is_known_is_what_all_rows_say():
         generator = np.random.default_rng(0)
         there = {name: center[name] + jnp.float32(away[name]) for name in center}
         state = sweep.remember(target, there)
-        known = float(sweep._energy(state))
+        known = float(sweep.rows_energy(state))
         errors.append(abs(energy(there) - energy(center) - known))
         np.testing.assert_allclose(sweep.position(state)["1|g"], there["1|g"], atol=1e-5)
     assert errors[0] < 0.02
@@ -215,7 +215,7 @@ def test_bounds_hold_for_every_row():
             bounds = np.asarray(sweep.row_bounds(0, here, other), np.float64)
             np.testing.assert_array_equal(bounds, np.asarray(sweep.row_bounds(0, other, here)))
             moves = jax.tree.map(lambda *both: jnp.stack(both), sweep.away(here), sweep.away(other))
-            found = sweep._differences(target, moves, target.data)
+            found = sweep.differences(target, moves, target.data)
             differences = np.abs(np.asarray(found.value, np.float64))
             assert (differences <= bounds[codes] * 1.001 + np.asarray(found.rounding)).all()
             largest = max(largest, float(np.max(differences / (bounds[codes] + 1e-6))))

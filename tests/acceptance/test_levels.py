@@ -169,7 +169,7 @@ def large(family=models.logistic):
     "family",
     [
         models.logistic,
-        models.poisson,
+        pytest.param(models.poisson, marks=pytest.mark.slow),
         pytest.param(models.negative_binomial, marks=pytest.mark.slow),
         pytest.param(models.ordinal, marks=pytest.mark.slow),
     ],

@@ -52,7 +52,9 @@ def test_other_targets(wanted):
     assert abs(found - wanted) < 0.03
 
 
-@pytest.mark.parametrize("bug", ["it never moves", "the sign is wrong"])
+@pytest.mark.parametrize(
+    "bug", ["it never moves", pytest.param("the sign is wrong", marks=pytest.mark.slow)]
+)
 def test_a_broken_adaptation_is_caught(monkeypatch, bug):
     """The planted twin of the tests above; a number of chains of its own keeps the broken program
     from being used elsewhere.
@@ -70,6 +72,7 @@ def test_a_broken_adaptation_is_caught(monkeypatch, bug):
     assert abs(found - 0.85) > 0.06
 
 
+@pytest.mark.slow
 def test_a_density_that_is_nan_in_places_is_survived():
     def log_density(theta):
         return jnp.where(theta < 3.0, -0.5 * theta**2, jnp.nan)
@@ -98,7 +101,10 @@ def correlated():
     return amagold.Density(log_density), {"a": np.zeros(2), "b": 0.0}, covariance
 
 
-@pytest.mark.parametrize(("kind", "form"), [("diagonal", DiagonalMass), ("dense", DenseMass)])
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [pytest.param("diagonal", DiagonalMass, marks=pytest.mark.slow), ("dense", DenseMass)],
+)
 def test_the_mass_is_the_inverse_covariance_of_the_draws(kind, form):
     target, init, covariance = correlated()
     sampler = amagold.hmc(target, step_size=0.003, num_steps=10)
@@ -155,6 +161,7 @@ def test_a_given_sampler_is_kept_as_it_is():
     assert "Warm-up adapts nothing" in str(run.plan)
 
 
+@pytest.mark.slow
 def test_descent_reaches_the_mode_first():
     target, init, _ = PROBLEMS["heart"]
     sampler = amagold.hmc(target, step_size=1e-5, num_steps=1)

@@ -82,7 +82,10 @@ def in_memory():
     return draws_of({name: TABLE[name].to_numpy() for name in TABLE.column_names})
 
 
-@pytest.mark.parametrize("make", FORMATS)
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, marks=() if make is parquet else pytest.mark.slow) for make in FORMATS],
+)
 def test_draws_are_those_from_memory(make, tmp_path, in_memory):
     data = amagold.data.open(make(tmp_path))
     assert data.num_examples == N

@@ -57,8 +57,8 @@ def test_exact_samplers_pass(name):
     "name",
     [
         "reversible: prior left out of the test",
-        "reversible: noise off by sqrt(2)",
-        "reversible: work from other gradients",
+        pytest.param("reversible: noise off by sqrt(2)", marks=pytest.mark.slow),
+        pytest.param("reversible: work from other gradients", marks=pytest.mark.slow),
         "irreversible: fixed order of batches",
     ],
 )
@@ -81,6 +81,7 @@ def test_sghmc_fails():
     assert "spread of position[1]" in str(report)
 
 
+@pytest.mark.slow
 def test_sampling_another_model_fails():
     """A sampler of the tempered target does not leave the target alone, though it is exact for its
     own.
@@ -91,6 +92,7 @@ def test_sampling_another_model_fails():
     assert report.is_exact_looking is False
 
 
+@pytest.mark.slow
 def test_a_logistic_regression_as_a_user_would():
     data = heart()
     model = amagold.models.logistic(data.X[:, :2], data.y, prior_scale=1.0)
@@ -100,6 +102,7 @@ def test_a_logistic_regression_as_a_user_would():
     assert "mean of position[0]" in str(report)
 
 
+@pytest.mark.slow
 def test_an_unsettled_reference_is_undecided(monkeypatch):
     """A ridge, on which the reference has not yet spread: a sampler that knows its shape goes on
     spreading, and is not blamed.

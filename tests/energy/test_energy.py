@@ -78,7 +78,9 @@ def test_ten_million_examples_in_float32():
         assert abs(float(log_density_difference(target, memories[1], memories[0])) - truth) < 1e-3
 
 
-@pytest.mark.parametrize("chunk_size", [1, 3, 10, 99, 100, 1000])
+@pytest.mark.parametrize(
+    "chunk_size", [3, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 10, 99, 1000))]
+)
 def test_any_chunk_gives_the_same_values(chunk_size):
     target, position = problem(100), jnp.array([0.1, -0.4])
     wanted = target.log_likelihoods(position, target.data)
@@ -134,6 +136,7 @@ def test_a_large_cache_gives_way_to_a_total(monkeypatch):
     assert not hasattr(remember(target, jnp.zeros(2)), "log_likelihoods")
 
 
+@pytest.mark.slow
 def test_both_memories_decide_alike():
     target, start = problem(500), jnp.array([0.3, 0.8])
     infos = []
@@ -226,7 +229,7 @@ def check_family(name, num_examples):
 @pytest.mark.parametrize(
     ("name", "num_examples"),
     [
-        ("linear", 10**6),
+        pytest.param("linear", 10**6, marks=pytest.mark.slow),
         *(
             pytest.param(name, 10**7, marks=pytest.mark.slow)
             for name in ("linear", "robust", *FAMILIES)

@@ -120,7 +120,7 @@ def test_without_a_center_the_mode_is_found():
 
 
 @pytest.mark.parametrize("resample_momentum", some_of([True, False], False))
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_exact_draws_stay_exact(order, resample_momentum):
     draws = exact_draws(200_000)[:50_000]
     _, states, info = move(

@@ -77,6 +77,7 @@ def test_without_a_test_it_is_biased_and_says_so():
     assert free.label == "biased"
 
 
+@pytest.mark.slow
 def test_a_reference_that_moves_is_seen():
     honest = turning(gradients.expansion(CENTER))
     fields = (getattr(honest, field.name) for field in dataclasses.fields(honest))

@@ -1,9 +1,10 @@
 """Twins of the exact samplers, each with one planted bug."""
 
+import dataclasses
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from exact_samplers import OfSomeSteps, amagold_with, by_place, rotation, two_blocks
+from exact_samplers import ARROW, OfSomeSteps, amagold_with, by_place, rotation, two_blocks
 from exact_target import log_likelihood, target
 
 import amagold
@@ -23,6 +24,7 @@ from amagold.trajectory import (
     RunningPreconditioner,
     Ubu,
 )
+from amagold.trajectory._arrow_mass import ArrowMass
 from amagold.trajectory._free_motion import renew
 from amagold.trajectory._mass_matrix import as_mass
 
@@ -232,6 +234,15 @@ class MemoryOfBefore(BlockSampler):
         return State(position, momentum, memory, state.number), self._told(infos)
 
 
+@trees.record()
+class BorderLeftBehind(ArrowMass):
+    """Bug: distances are undone without the border that velocities move levels along with."""
+
+    def unwhiten(self, distance):
+        alone = dataclasses.replace(ARROW, shifts=jnp.zeros_like(self.shifts))
+        return alone.unwhiten(distance)
+
+
 class FixedOrder(NamedTuple):
     """Bug: every trajectory sees the same batches in the same order, and claims that this
     is fine.
@@ -283,6 +294,9 @@ def broken_samplers():
         samplers[f"{kind}: turns that cost no work"] = rotation(resample, kind=TurnsForNothing)
         samplers[f"{kind}: turned by the rest, paid for by the whole"] = rotation(
             resample, kind=KicksByAll
+        )
+        samplers[f"{kind}: a border that is not undone"] = rotation(
+            resample, mass=BorderLeftBehind(**vars(ARROW))
         )
         samplers[f"{kind}: fixed order of batches"] = amagold_with(
             FixedOrder(), resample, num_steps=3

@@ -11,10 +11,16 @@ from exact_target import target, upper_half
 import amagold
 from amagold import acceptance, gradients
 from amagold.trajectory import Phase, RandomWalk, Rotation
+from amagold.trajectory._arrow_mass import arrow_mass
 from amagold.trajectory._mass_matrix import as_mass
 
 DENSE = np.array([[9.0, 4.0], [4.0, 14.0]], np.float32)
 DIAGONAL = np.array([8.0, 12.0], np.float32)
+# the same matrix, the first parameter for its one block and the second for its border
+ARROW = arrow_mass(
+    (("blocks", 1), ("border", 1)),
+    *(DENSE[:1, :1, None], DENSE[:1, 1:, None], DENSE[1:, 1:], np.zeros(0)),
+)
 CENTER = np.array([-0.3, 0.9], np.float32)  # near the mode, and not at it
 
 
@@ -107,9 +113,9 @@ def amagold_with(plan, resample_momentum, num_steps=4, batch_size=2, **settings)
     )
 
 
-def rotation(resample_momentum, scale=1.0, kind=Rotation, **settings):
+def rotation(resample_momentum, scale=1.0, kind=Rotation, mass=DENSE, **settings):
     """Half a quarter turn in steps that minibatches kick."""
-    proposal = kind(0.25 * scale, as_mass(DENSE), jnp.asarray(CENTER), friction=0.5)
+    proposal = kind(0.25 * scale, as_mass(mass), jnp.asarray(CENTER), friction=0.5)
     return amagold.amortized(
         target(),
         proposal,
@@ -152,6 +158,9 @@ def exact_samplers(scale=1.0):
         samplers[f"amagold {kind} dense mass"] = amagold_with(
             "iid", resample, mass=DENSE, step_size=0.3 * scale
         )
+        samplers[f"amagold {kind} arrow mass"] = amagold_with(
+            "iid", resample, mass=ARROW, step_size=0.3 * scale
+        )
         samplers[f"l2mc {kind}"] = amagold.l2mc(
             target(), step_size=0.28 * scale, friction=0.5, num_steps=3, resample_momentum=resample
         )
@@ -170,6 +179,7 @@ def exact_samplers(scale=1.0):
             amagold_with("iid", resample, num_steps=6, step_size=0.1 * scale)
         )
         samplers[f"rotation {kind}"] = rotation(resample, scale)
+        samplers[f"rotation {kind} arrow mass"] = rotation(resample, scale, mass=ARROW)
         settings = dict(friction=0.7, batch_size=2, resample_momentum=resample)
         samplers[f"ggmc {kind}"] = amagold.ggmc(
             target(), step_size=0.14 * scale, num_steps=3, **settings

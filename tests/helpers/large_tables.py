@@ -1,14 +1,18 @@
 """Large real tables as this library takes them, as matrices, and as glum fits them."""
 
+import arviz_stats
 import numpy as np
 import pandas
 import pytest
+from false_alarms import threshold
 from packaged_tables import packaged
+from scipy import stats
 from table_modes import terms_of, with_counts
 
 FLIGHTS = "distance + C(month) + C(hour) + origin + carrier"
 STONES = "carat + cut + color + clarity"
 BIRTHS = "state + C(year) + C(month) + wday"
+SLACK = 0.1  # posterior standard deviations, beside Monte Carlo error and skew
 
 
 def real_table(name, every=1):
@@ -72,3 +76,16 @@ def _fitted(formula, frame, family, is_weighted, prior_width):
         max_iter=500,
     )
     return model.fit(X, y, **rows), X, y, rows
+
+
+def worst_mean(draws, estimates):
+    """The largest distance of a mean from a mode, as a share of what is allowed: Monte Carlo error,
+    and skewness / 2 standard deviations between mean and mode, which levels of a few rows have.
+    """
+    spread = draws.std(axis=(0, 1))
+    ess = np.array(
+        [float(arviz_stats.ess(column, method="mean")) for column in draws.T.swapaxes(1, 2)]
+    )
+    between = 0.5 * np.abs(stats.skew(draws, axis=(0, 1)))
+    allowed = spread * (SLACK + between + threshold(len(spread)) / np.sqrt(ess))
+    return float(np.max(np.abs(draws.mean(axis=(0, 1)) - estimates) / allowed))

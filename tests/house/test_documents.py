@@ -23,18 +23,23 @@ SHORTER = {
 }
 
 
+WITH_EXAMPLES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/interop.md",
+    "docs/networks.md",
+    "docs/samplers.md",
+)
+# a first posterior, a table, a sampler and a test of one's own
+QUICK = {("README.md", 0), ("README.md", 3), ("CONTRIBUTING.md", 0), ("CONTRIBUTING.md", 2)}
+
+
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        pytest.param(name, number, marks=marks)
-        for name, marks in (
-            ("README.md", ()),
-            ("CONTRIBUTING.md", ()),
-            ("docs/interop.md", pytest.mark.slow),
-            ("docs/networks.md", pytest.mark.slow),
-            ("docs/samplers.md", pytest.mark.slow),
-        )
+        pytest.param(name, number, marks=() if (name, number) in QUICK else pytest.mark.slow)
+        for name in WITH_EXAMPLES
         for number in range(len(python_blocks(name)))
     ],
 )

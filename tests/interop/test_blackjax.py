@@ -38,6 +38,7 @@ def test_the_top_level_shape():
     assert len(np.unique(np.asarray(positions), axis=0)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_diagonal",
     [pytest.param(True, marks=pytest.mark.slow, id="diagonal"), pytest.param(False, id="dense")],

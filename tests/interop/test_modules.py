@@ -196,6 +196,7 @@ def test_optimisers(library):
     assert_allclose(plain["step_size"] ** 2 / (1 + 1 / 3), 0.1 / 60, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_last_layer(tmp_path):
     """A regression on the trunk's features, in memory or on disk; predictions through the trunk."""

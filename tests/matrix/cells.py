@@ -140,7 +140,8 @@ def combinations() -> list[Combination]:
             ]
         if sampler in parts.FAMILY:
             tests = [name for name in tests if name in parts.FAMILY_TESTS]
-            estimators = [each for each in estimators if each in parts.FAMILY_GRADIENTS]
+            known = parts.FAMILY_GRADIENTS | {(OWN, "")}
+            estimators = [each for each in estimators if each in known]
         for momentum, test, (gradient, plan) in itertools.product(momenta, tests, estimators):
             found.append(Combination(sampler, momentum, test, gradient, plan))
     return found

@@ -11,6 +11,7 @@ import numpy as np
 
 import amagold
 from amagold import acceptance, batches, gradients, samplers, trajectory
+from amagold.trajectory._arrow_mass import arrow_mass
 from amagold.trajectory._mass_matrix import as_mass
 
 STEPS = {"step_size": 0.3, "num_steps": 2}
@@ -23,6 +24,12 @@ def target():
     generator = np.random.default_rng(7)
     X = generator.normal(size=(20, 1))
     return amagold.models.logistic(X, (generator.random(20) < 0.5).astype(int))
+
+
+def arrow():
+    """A mass of one block and a border of one."""
+    block, border = np.full((1, 1, 1), 2.0), np.full((1, 1, 1), 0.5)
+    return arrow_mass((("blocks", 1), ("border", 1)), block, border, np.eye(1), np.zeros(0))
 
 
 @cache
@@ -55,6 +62,7 @@ SAMPLERS = {
     ),
     "hmc": Part(lambda on, **parts: samplers.hmc(on, **STEPS, **parts)),
     "l2mc": Part(lambda on, **parts: samplers.l2mc(on, **STEPS, **parts)),
+    "l2mc arrow": Part(lambda on, **parts: samplers.l2mc(on, **STEPS, mass=arrow(), **parts)),
     "sghmc": Part(lambda on, **parts: samplers.sghmc(on, **STEPS, **parts)),
     "sgld": Part(lambda on, **parts: samplers.sgld(on, **STEPS, **parts)),
     "ggmc": Part(lambda on, **parts: samplers.ggmc(on, **STEPS, **parts)),
@@ -104,7 +112,7 @@ RUN_BY = {
 }
 OTHER_WORDS = {"from_sgd", "cyclical"}
 # other steps in the driver that amagold runs with every test and gradient: with some of them
-FAMILY = {"ggmc", "sms_ubu", "sgnht", "psgld", "psgld running"}
+FAMILY = {"l2mc arrow", "ggmc", "sms_ubu", "sgnht", "psgld", "psgld running"}
 FAMILY_TESTS = {"full", "never_reject", "tuna"}
 FAMILY_GRADIENTS = {("control_variate", "iid"), ("full", ""), ("minibatch", "palindrome")}
 # names that are no sampler, no proposal, no test, no gradient and no plan

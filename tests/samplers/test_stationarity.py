@@ -21,6 +21,7 @@ SOME_EXACT = [
     "amagold irreversible epoch",
     "amagold irreversible loader",
     "amagold irreversible dense mass",
+    "amagold irreversible arrow mass",
     "amagold irreversible jitter",
     "amagold irreversible some steps",
     "rotation irreversible",

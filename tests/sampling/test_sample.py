@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 
@@ -236,6 +235,7 @@ def test_summary_agrees_with_arviz_on_the_stored_draws(tmp_path):
     )
 
 
+@pytest.mark.slow
 @few_draws
 def test_arviz_plots_open_the_result(tmp_path):
     import arviz_plots
@@ -311,12 +311,16 @@ def test_ctrl_c_returns_what_there_is(monkeypatch):
     double_well = double_well_sampler()
     amagold.sample(double_well, 2_000, 20, 2, init=0.0, progress=False)  # compiled now
     handler = signal.getsignal(signal.SIGINT)
-    timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        run = amagold.sample(double_well, 10**8, 20, 2, init=0.0, progress=False)
-    finally:
-        timer.join()
+
+    def interrupted(*arguments, **options):
+        for number, chunk in enumerate(run_chunks(*arguments, **options)):
+            yield chunk
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    run_chunks = engine.run_chunks
+    monkeypatch.setattr("amagold.sampling._engine.run_chunks", interrupted)
+    run = amagold.sample(double_well, 10**8, 20, 2, init=0.0, progress=False)
     assert run.is_partial
     assert run.attributes["stopped"] == "interrupted"
     assert 0 < run.posterior.sizes["draw"] < 10**8
@@ -445,11 +449,10 @@ def test_a_second_call_compiles_nothing():
         amagold.sample(double_well_sampler(), 60, 20, 2, init=0.0, progress=False)
     before = _run_chunk.compiled()._cache_size()
     with pytest.warns(amagold.SamplingWarning):
-        again = amagold.sample(
+        amagold.sample(
             double_well_sampler(step_size=0.1), 60, 20, 2, init=0.0, seed=9, progress=False
         )
     assert _run_chunk.compiled()._cache_size() == before
-    assert again.compile_seconds < 1.0
 
 
 def test_time_is_told_apart():
@@ -592,9 +595,9 @@ def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
     ("name", "value"),
     [
         ("jax_numpy_dtype_promotion", "strict"),
-        ("jax_transfer_guard", "disallow"),
-        ("jax_check_tracer_leaks", True),
-        ("jax_disable_jit", True),
+        pytest.param("jax_transfer_guard", "disallow", marks=pytest.mark.slow),
+        pytest.param("jax_check_tracer_leaks", True, marks=pytest.mark.slow),
+        pytest.param("jax_disable_jit", True, marks=pytest.mark.slow),
     ],
 )
 def test_guards_for_debugging_do_not_show(name, value):
@@ -616,6 +619,7 @@ def small_regression():
     return amagold.models.logistic(x, generator.random(200) < 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_mesh_of_jax_is_taken_as_it_comes():
     settings = {"num_samples": 20, "num_warmup": 20, "num_chains": 2, "progress": False}

@@ -164,7 +164,9 @@ def test_a_row_of_trials_is_left_out_whole():
     assert np.allclose([found.elpd, found.p, found.se], [whole.elpd, whole.p, whole.se], rtol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, {"weights": "times"}])
+@pytest.mark.parametrize(
+    "options", [pytest.param({}, marks=pytest.mark.slow), {"weights": "times"}]
+)
 def test_rows_that_amagold_merged_are_left_out_one_by_one(options, monkeypatch):
     frame = table()
     frame["x"] = np.round(frame.x)
@@ -267,6 +269,7 @@ def test_sums_of_some_rows_know_their_error():
     assert worst(wrong, times @ exact) > PLANTED
 
 
+@pytest.mark.slow
 def test_some_rows_left_out_are_near_all():
     frame = pandas.concat([table()] * 3, ignore_index=True)
     frame["x"] += np.linspace(0.0, 0.1, len(frame))

@@ -67,6 +67,7 @@ def doubtful(tmp_path_factory):
     return run, folder
 
 
+@pytest.mark.slow
 def test_doubts_stay_with_the_stored_run(doubtful):
     run, folder = doubtful
     loaded = amagold.load(folder / "run.zarr")
@@ -100,6 +101,7 @@ def test_a_damaged_model_leaves_the_draws(doubtful, tmp_path):
     assert loaded.posterior.sizes["draw"] == SHORT["num_samples"]
 
 
+@pytest.mark.slow
 def test_the_page_of_trials_has_every_part(doubtful):
     _, folder = doubtful
     page = amagold.load(folder / "run.zarr").report(folder / "page.html")

@@ -113,6 +113,7 @@ def test_draws_have_names_in_memory_and_in_a_store(tmp_path):
     assert "C(month)[3]" in run.summary().index
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_expanded_matrix():
     """With the same prior the two posteriors are one; means differ by Monte Carlo error."""
     formula = "late ~ distance + C(month)"

@@ -87,7 +87,10 @@ def of_all_rows(family, monkeypatch, **options):
     return model(family, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"weights": "times", "offset": "log_time"}])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param({}, marks=pytest.mark.slow), {"weights": "times", "offset": "log_time"}],
+)
 @pytest.mark.parametrize(
     "family",
     [pytest.param(each, marks=[] if each == "logistic" else pytest.mark.slow) for each in OUTCOMES],

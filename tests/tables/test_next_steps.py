@@ -153,6 +153,7 @@ def test_loo_is_that_of_all_log_likelihoods(linear):
     assert abs(some.elpd - whole.elpd) < 5 * some.subsampling_se + 0.02
 
 
+@pytest.mark.slow
 def test_the_better_formula_is_first(linear, logistic):
     worse = copy.copy(linear)
     shifted = linear.posterior.assign(Intercept=linear.posterior["Intercept"] + 1.0)

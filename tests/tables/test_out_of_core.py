@@ -85,6 +85,7 @@ def test_the_posterior_is_that_of_a_table_in_memory(formula, family, options):
     check_same(*(model(formula, table_of(), family, flag, **options) for flag in (False, True)))
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_a_table_in_memory():
     runs = [
         amagold.fit("x ~ C(month) + port", table_of(), "linear", out_of_core=flag, progress=False)

@@ -32,6 +32,7 @@ def sampled(target):
 pytestmark = pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 
 
+@pytest.mark.slow
 def test_a_list_names_the_parameters_of_a_vector():
     run = sampled(posterior(np.zeros(3), names=["low", "middle", "high"]))
     assert run.posterior["theta"].dims == ("chain", "draw", "parameter")

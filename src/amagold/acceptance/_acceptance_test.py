@@ -15,6 +15,13 @@ from amagold.target import Target
 RowNumbers = Int32[Array, " rows"]
 
 
+class MoveReport(NamedTuple):
+    """Of one move of a test that moves the chain itself, part by part."""
+
+    acceptance_rate: Scalar
+    num_examples: Whole
+
+
 class Decision(NamedTuple):
     """The outcome of one test."""
 
@@ -28,6 +35,8 @@ class Decision(NamedTuple):
     broken_bound: Whole | tuple[()] = ()
     # where a test that moves the chain itself has brought it; None: to what was proposed
     position: Position | None = None
+    # of its moves by name, as `move_names` has them
+    moves: dict[str, MoveReport] | tuple[()] = ()
 
 
 @runtime_checkable
@@ -101,6 +110,11 @@ class Acceptance(Protocol):
     ) -> tuple[Decision, Flag]:
         """`decide` without reading anything else than these rows, and whether that was enough."""
         return self.decide(target, draws, memory, proposed, work), jnp.bool_(True)
+
+    @property
+    def move_names(self) -> tuple[str, ...]:
+        """Of the moves that a decision reports."""
+        return ()
 
     # whether `decide_from` can decide, at least mostly
     can_foresee: ClassVar[bool] = False

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from amagold.acceptance._effect_nesting import nested_pairs
 from amagold.acceptance._effect_sweep import EffectSweep
 from amagold.acceptance._effect_terms import CrossedTable, FactorTerms, SharedMeans
 from amagold.acceptance._group_rows import group_rows
@@ -100,6 +101,7 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
         slope_spread=jnp.float32(0.0),
         squares=jnp.float32(squares),
         means=None if directions is None else _shared_means(directions, lengths),
+        nested=nested_pairs(target),
     )
 
 

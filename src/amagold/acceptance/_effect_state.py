@@ -6,12 +6,15 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from amagold.acceptance._acceptance_test import MoveReport
+from amagold.acceptance._effect_terms import NestedPair
 from amagold.acceptance._group_visit import Visit
 from amagold.core.shapes import RandomKey, Scalar
 from amagold.target._effects_prior import FactorForm, scale_factor
+from amagold.target._group_effects import FIXED, scale_name
 
 # how often levels walk: fresh draws would leave a chain that is far out where it is
-SKEWED_WALKS, ALL_WALKS, SHORT_TURNS = 0.5, 0.25, 0.25
+SKEWED_WALKS, ALL_WALKS, SHORT_TURNS = 0.5, 0.1, 0.1
 
 
 class EffectState(NamedTuple):
@@ -57,6 +60,16 @@ class EffectDraws(NamedTuple):
     means: Array  # of the move of all factors' means
     mean_test: Scalar
     mean_key: RandomKey
+    nested: "tuple[NestedDraws, ...]"  # an entry for each pair
+
+
+class NestedDraws(NamedTuple):
+    """The randomness of a pair of nested factors."""
+
+    walks: Array  # (steps, scales and correlations of both)
+    strides: Array  # (steps, 2), from 0 to 1
+    tests: Array
+    shares: Array  # of what the outer levels and their children share
 
 
 class EffectMoves(NamedTuple):
@@ -72,6 +85,16 @@ class EffectMoves(NamedTuple):
     scale_rates: tuple[Scalar, ...]
     means: Visit
     mean_rate: Scalar
+
+    def by_name(self, names: tuple[str, ...]) -> dict[str, MoveReport]:
+        """Each with its acceptance and its rows, by the names of `move_names`."""
+        is_finite = jnp.isfinite(self.log_ratio)
+        rate = jnp.where(is_finite, jnp.exp(jnp.minimum(self.log_ratio, 0.0)), 0.0)
+        visits = [self.slopes, *self.effects, *self.scales, self.means]
+        rates = [rate, *self.effect_rates, *self.scale_rates, self.mean_rate]
+        # one factor alone has no move of means, and no name for it
+        each = zip(names, rates, visits, strict=False)
+        return {name: MoveReport(rate, visit.num_examples) for name, rate, visit in each}
 
     @classmethod
     def of(
@@ -97,8 +120,19 @@ class EffectMoves(NamedTuple):
         return cls(*told)
 
 
+def move_names(factors: list[str]) -> tuple[str, ...]:
+    """What each move is called by: the parameters that it moves."""
+    shared = ["means"] if len(factors) > 1 else []
+    return (FIXED, *factors, *map(scale_name, factors), *shared)
+
+
 def draw_sweep(
-    key: RandomKey, num_slopes: int, forms: tuple[FactorForm, ...], num_steps: int, num_rows: Any
+    key: RandomKey,
+    num_slopes: int,
+    forms: tuple[FactorForm, ...],
+    num_steps: int,
+    num_rows: Any,
+    pairs: tuple[NestedPair, ...] = (),
 ) -> EffectDraws:
     shared, *own = jax.random.split(key, 1 + len(forms))
     of_factors: list[tuple[Any, ...]] = []
@@ -143,8 +177,27 @@ def draw_sweep(
         jax.random.normal(means, (len(forms),)),
         tests[2],
         last,
+        tuple(
+            # beyond the keys above, which a fold of a small number would be again
+            _draw_nested(jax.random.fold_in(key, 1 + len(forms) + number), pair, forms, num_steps)
+            for number, pair in enumerate(pairs)
+        ),
     ]
     return EffectDraws(*drawn)
+
+
+def _draw_nested(
+    key: RandomKey, pair: NestedPair, forms: tuple[FactorForm, ...], num_steps: int
+) -> NestedDraws:
+    walks, strides, tests, shares = jax.random.split(key, 4)
+    both = [forms[number] for number in pair.factors]
+    size = sum(form.num_effects + form.num_correlations for form in both)
+    return NestedDraws(
+        jax.random.normal(walks, (num_steps, size)),
+        jax.random.uniform(strides, (num_steps, 2)),
+        -jax.random.exponential(tests, (num_steps,)),
+        jax.random.normal(shares, (both[0].num_levels, len(pair.columns[0]))),
+    )
 
 
 def precision_of(state: EffectState, number: int) -> Array:

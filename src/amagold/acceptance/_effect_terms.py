@@ -76,6 +76,18 @@ class SharedMeans:
     spread: Scalar
 
 
+@trees.record(static=("factors", "columns"))
+class NestedPair:
+    """A factor each of whose levels lies within one level of another, its parent, where both have
+    effects of the same columns.
+    """
+
+    factors: tuple[int, int]  # of the parents and of the children
+    columns: tuple[tuple[int, ...], tuple[int, ...]]  # of either, that are the same
+    parents: Int32[Array, " children"]  # of levels without rows: one beyond the last
+    counts: Float32[Array, " parents"]  # of children
+
+
 @trees.record(static=("factors",))
 class CrossedTable:
     """W_fl of two factors: dense, or by the pairs of effects that meet in a row."""
@@ -84,7 +96,9 @@ class CrossedTable:
     table: Float32[Array, "..."]  # values
     places: tuple[Int32[Array, " pairs"], Int32[Array, " pairs"]] | None  # None: dense
 
-    def times(self, factor: int, effects: Effects, like: Effects) -> Effects:
+    def times(
+        self, factor: int, effects: Float32[Array, "others _theirs"], like: Effects
+    ) -> Effects:
         """What the other factor's effects add to the slope of `factor`."""
         other = jnp.ravel(effects)
         is_first = factor == self.factors[0]
@@ -95,7 +109,9 @@ class CrossedTable:
             found = jax.ops.segment_sum(self.table * other[theirs], own, like.size)
         return found.reshape(like.shape)
 
-    def largest(self, factor: int, sizes: PerLevel, num_levels: int, widths: tuple) -> PerLevel:
+    def largest(
+        self, factor: int, sizes: Float32[Array, " others"], num_levels: int, widths: tuple
+    ) -> PerLevel:
         """The largest of the other factor's sizes that each level meets, or of all."""
         if self.places is None:
             return jnp.broadcast_to(jnp.max(sizes), (num_levels,))

@@ -8,6 +8,7 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.samplers import Kernel
+from amagold.trajectory._arrow_mass import ArrowMass
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass, Mass, ScalarMass
 
 
@@ -34,7 +35,13 @@ def prepare_mass(mass: Mass, kind: str | None, position: trees.PyTree) -> Mass:
         if isinstance(mass, DenseMass):
             # the standard deviations that W^T W = M^-1 gives each parameter
             return DiagonalMass(jnp.sqrt(jnp.sum(mass.inverse_factor**2, axis=0)))
+        if isinstance(mass, ArrowMass):
+            return DiagonalMass(jnp.sqrt(mass.variances()))
         return DiagonalMass(_scales(mass, position))
+    if isinstance(mass, ArrowMass):
+        # W^T of every unit vector is a row of W
+        rows = jax.vmap(mass.velocity)(jnp.eye(size))
+        return DenseMass(rows, jnp.linalg.inv(rows))
     scales = _scales(mass, position)
     # W^T W = M^-1 for a diagonal M
     return (
@@ -53,6 +60,8 @@ def log_scale(mass: Mass) -> float:
             [np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(mass.inverse_scale)]
         )
         return float(np.mean(np.log(scales)))
+    if isinstance(mass, ArrowMass):
+        return mass.log_determinant / max(mass.num_parameters, 1)
     return float(np.mean(np.log(np.abs(np.diagonal(np.asarray(mass.inverse_factor))))))
 
 

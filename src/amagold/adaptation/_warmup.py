@@ -85,7 +85,7 @@ class Warmup:
         if self.mass is not None and (not isinstance(self.mass, str) or self.mass not in MASSES):
             raise ValueError(
                 f"mass must be 'diagonal', 'dense' or None in Warmup, got {self.mass!r}; a fixed "
-                "mass belongs to the sampler"
+                "mass, 'arrow' among them, belongs to the sampler"
             )
         if self.sgd is not None and not isinstance(self.sgd, SgdBurnIn):
             raise ValueError(f"sgd must be an amagold.SgdBurnIn, got {type(self.sgd).__name__}")

@@ -43,7 +43,7 @@ def run(
       num_samples: draws of each chain.
       seed: of all random numbers.
     """
-    from amagold.core.freed_memory import give_back, one_run
+    from amagold.core.freed_memory import end_of_stage, one_run
     from amagold.priors._prior_text import parsed_priors
     from amagold.report._run_page import checked_path
     from amagold.sampling import SamplingWarning
@@ -56,12 +56,14 @@ def run(
     options |= {"out_of_core": out_of_core, "dispersion": dispersion}
     of_rows = {"weights": weights, "offset": offset, "trials": trials, "exposure": exposure}
     sampling = {"store": store, "num_samples": num_samples, "seed": seed}
-    with warnings.catch_warnings(), one_run():
-        warnings.simplefilter("ignore", SamplingWarning)  # the run says them below
-        result = fit(formula, table, family, **options, **of_rows, **sampling)
-    print(printable(str(result)))
-    if result.posterior.sizes["draw"]:
-        print(printable(result.summary().to_string()))
-    give_back()  # what the summary took
-    if report is not None:
-        print(printable(f"\nWritten to {result.report(report)}"))
+    with one_run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SamplingWarning)  # the run says them below
+            result = fit(formula, table, family, **options, **of_rows, **sampling)
+        end_of_stage()
+        print(printable(str(result)))
+        if result.posterior.sizes["draw"]:
+            print(printable(result.summary().to_string()))
+        end_of_stage()
+        if report is not None:
+            print(printable(f"\nWritten to {result.report(report)}"))

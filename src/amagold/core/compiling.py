@@ -19,18 +19,6 @@ ONCE, OFTEN = (
 )
 
 
-_once: list[Callable[[], Any]] = []  # programs of level ONCE, made when first called
-
-
-def forget_once() -> None:
-    """Give up what was compiled to run once: programs hold a hundred megabytes together. Who calls
-    one again compiles it again.
-    """
-    for compiled in _once:
-        if compiled.cache_info().currsize:  # type: ignore[attr-defined]
-            compiled().clear_cache()
-
-
 def jit(level: int, *static_argnames: str) -> Callable[[Function], Function]:
     """`jax.jit` that does not take all the time in the world: level ONCE for little work that is
     done once, OFTEN for the rest.
@@ -44,9 +32,6 @@ def jit(level: int, *static_argnames: str) -> Callable[[Function], Function]:
             # made when it is first called, because asking for the backend fixes JAX's devices
             options = _options(level) if jax.default_backend() == "cpu" else None
             return jax.jit(function, static_argnames=static_argnames, compiler_options=options)
-
-        if level == ONCE:
-            _once.append(compiled)
 
         @wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:

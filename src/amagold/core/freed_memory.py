@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from amagold.core.compiling import forget_once
+import jax
 
 _runs_once = [False]
 
 
 @contextlib.contextmanager
 def one_run() -> Iterator[None]:
-    """Within it programs that prepare a run are given up as soon as they have run: for a process
-    that makes one run, as those of the command line do.
+    """Within it programs are given up after each stage, which has others than the next: for a
+    process that makes one run, as those of the command line do.
     """
     before, _runs_once[0] = _runs_once[0], True
     try:
@@ -24,9 +24,13 @@ def one_run() -> Iterator[None]:
 
 
 def end_of_stage() -> None:
-    """After a part of the preparation, whose programs will not run again in this run."""
+    """After a part of the preparation, of the run or of its report, whose programs hardly any
+    other part needs.
+    """
     if _runs_once[0]:
-        forget_once()
+        # what was traced as well as what was compiled: a hundred megabytes together. Who calls one
+        # again compiles it again
+        jax.clear_caches()
     give_back()
 
 

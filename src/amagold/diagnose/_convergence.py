@@ -1,8 +1,8 @@
 """Whether chains have converged, by their worst coordinate.
 
-The figures are ArviZ's, with one difference: ArviZ counts a coordinate that never moved as
-perfectly sampled; here a chain that stands still, and a draw that is not finite, are the worst
-there is.
+The figures are ArviZ's (`_rank_statistics.py`), with one difference: ArviZ counts a coordinate that
+never moved as perfectly sampled; here a chain that stands still, and a draw that is not finite, are
+the worst there is.
 """
 
 import math
@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amagold.core.arviz import arviz_stats
+from amagold.diagnose._rank_statistics import (
+    bulk_effective_draws,
+    mean_effective_draws,
+    r_hat,
+    tail_effective_draws,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -28,15 +33,11 @@ def minimum_ess(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    ess = arviz_stats().ess
-
     smallest = math.inf
     for block in _blocks(posterior):
         if not _moves(block):
             return 1.0
-        smallest = min(
-            smallest, float(np.min(ess(block, method="bulk", chain_axis=0, draw_axis=1)))
-        )
+        smallest = min(smallest, float(np.min(bulk_effective_draws(block))))
     return smallest
 
 
@@ -47,15 +48,10 @@ def minimum_tail_ess(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    ess = arviz_stats().ess
-
     blocks = list(_blocks(posterior))
     if not all(_moves(block) for block in blocks):
         return 1.0
-    return min(
-        float(np.min(ess(block, method="tail", prob=(0.05, 0.95), chain_axis=0, draw_axis=1)))
-        for block in blocks
-    )
+    return min(float(np.min(tail_effective_draws(block))) for block in blocks)
 
 
 def smallest_ess_within(posterior: "xarray.Dataset") -> float:
@@ -68,16 +64,11 @@ def smallest_ess_within(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    ess = arviz_stats().ess
-
     smallest = math.inf
     for block in _blocks(posterior):
         if not _moves(block):
             return 1.0
-        by_chain = [
-            np.asarray(ess(chain[None], method="mean", chain_axis=0, draw_axis=1))
-            for chain in block[:MOST_CHAINS]
-        ]
+        by_chain = [mean_effective_draws(chain[None]) for chain in block[:MOST_CHAINS]]
         smallest = min(smallest, float(np.min(np.max(by_chain, axis=0))))
     return smallest
 
@@ -107,8 +98,6 @@ def maximum_r_hat(posterior: "xarray.Dataset") -> float:
     Args:
       posterior: variables with dimensions (chain, draw, ...).
     """
-    rhat = arviz_stats().rhat
-
     largest = -math.inf
     for block in _blocks(posterior):
         if not _moves(block):
@@ -118,7 +107,7 @@ def maximum_r_hat(posterior: "xarray.Dataset") -> float:
             block = np.concatenate([block[:, :half], block[:, half : 2 * half]])
             if half < FEWEST_DRAWS or not _moves(block):
                 return math.inf
-        largest = max(largest, float(np.max(rhat(block, method="rank", chain_axis=0, draw_axis=1))))
+        largest = max(largest, float(np.max(r_hat(block))))
     return largest
 
 

@@ -12,7 +12,7 @@ from amagold.core import trees
 from amagold.core.arviz import arviz_stats
 from amagold.mode._curvature import curvature_at
 from amagold.mode._derivatives import derivatives_at, whole_hessian
-from amagold.mode._mode_search import find_mode
+from amagold.mode._mode_search import Mode, find_mode
 from amagold.mode._reference import DENSE_PARAMETERS
 from amagold.planning import horseshoe_in
 from amagold.store._names import name_leaves
@@ -86,7 +86,7 @@ def _approximation(target: Target) -> dict[str, Gaussian90] | None:
     if horseshoe_in(target) is not None:
         return None  # its density grows without end
     mode = find_mode(target, target.init)
-    factor = _factor(target, mode.position) if mode.is_converged else None
+    factor = _factor(target, mode) if mode.is_converged else None
     if factor is None:
         return None
     center = trees.known_numbers(mode.position)
@@ -126,11 +126,13 @@ def _by_draws(
     }
 
 
-def _factor(target: Target, position: trees.PyTree) -> np.ndarray | None:
+def _factor(target: Target, mode: Mode) -> np.ndarray | None:
     """F with F F^T = H^-1; None where the energy does not curve upwards everywhere."""
+    position = mode.position
     if isinstance(target, Posterior):
-        of_data = derivatives_at(target, position, 2).hessian
-        hessian = whole_hessian(target, position, of_data)
+        # the search has taken them where it ended, but where a few examples stood for all
+        of_data = mode.of_data or derivatives_at(target, position, 2)
+        hessian = whole_hessian(target, position, of_data.hessian)
     else:
         curvature = curvature_at(target, position)
         if curvature.matrix is None or not curvature.is_positive:

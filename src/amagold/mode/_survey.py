@@ -22,8 +22,8 @@ from amagold.mode._mode_search import (
     newton_descent,
     standing_for_all,
 )
-from amagold.mode._newton import Descent, Point, curved_at, descend
-from amagold.mode._regions import Region, masses_of, region_at
+from amagold.mode._newton import Descent, Point, curved_at, descend, moved
+from amagold.mode._regions import Region, energies_at, masses_of, region_at
 from amagold.mode._survey_of_many import survey_of_many
 from amagold.mode._survey_result import APART, NEGLIGIBLE, Survey, weighed
 from amagold.mode._wide_positions import wide_positions
@@ -47,6 +47,9 @@ UNEXPLAINED = 1e-2  # of the modes' mass, that may lie where their Gaussians are
 # in log density, that a Gaussian may be too low by
 MARGIN, MARGIN_PER_PARAMETER = math.log(10.0), 0.25
 MOST_MODES = 8
+# halvings of the way from `init`, and how far below it in log density a start may be beside one for
+# each parameter, twice what a Gaussian falls by: `init` may be in a spike, and the mass beside it
+MAX_HALVINGS, BELOW = 8, 50.0
 
 
 def survey(target: Target, init: Position, key: RandomKey) -> Survey:
@@ -87,10 +90,8 @@ def survey(target: Target, init: Position, key: RandomKey) -> Survey:
     if found_all.mode.is_converged and found_all.is_explained:
         return found_all
     # the Gaussians at the modes say little, so some chains start from where the user would have
-    around = [
-        _around(position)
-        for position in (init, *wide_positions(few, init, key, NUM_SEARCHES).positions[1::2])
-    ]
+    wide = wide_positions(few, init, key, NUM_SEARCHES).positions[1::2]
+    around = [_around(position) for position in (init, *_drawn_in(few, init, wide))]
     return found_all._replace(regions=_in_turn(found_all.regions, around))
 
 
@@ -191,6 +192,26 @@ def _squared_distance(mode: Point, point: Point) -> float:
     """In standard deviations of the mode's Gaussian."""
     away = trees.known_numbers(point.position) - trees.known_numbers(mode.position)
     return float(np.sum(np.linalg.solve(curved_at(mode).factor, away) ** 2))
+
+
+def _drawn_in(target: Target, init: Position, positions: list[Position]) -> list[Position]:
+    """Each at the first half, quarter, ... of its way from `init` that is not far below it in log
+    density: a chain far out would have the step size of all chains to itself.
+    """
+    if not positions:
+        return []
+    here = trees.known_numbers(init)
+    places = [
+        moved(init, 0.5**halving * (trees.known_numbers(position) - here))
+        for position in positions
+        for halving in range(MAX_HALVINGS)
+    ]
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), init, *places)
+    lowest, *found = np.asarray(energies_at(target, stacked), np.float64)
+    is_near = np.reshape(found, (-1, MAX_HALVINGS)) <= lowest + len(here) + BELOW
+    # where none is, or `init` has no density, the nearest must do
+    chosen = np.where(is_near.any(axis=1), is_near.argmax(axis=1), MAX_HALVINGS - 1)
+    return [places[number * MAX_HALVINGS + halving] for number, halving in enumerate(chosen)]
 
 
 def _around(position: Position) -> Region:

@@ -1,5 +1,6 @@
 # What other rooms ask of this one: `__init__.py` reads it, and so do type checkers.
 
+from ._arrow_plan import unit_mass as unit_mass
 from ._at_mode import (
     AtMode as AtMode,
     build_at_mode as build_at_mode,

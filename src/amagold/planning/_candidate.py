@@ -12,7 +12,7 @@ class Candidate:
     gradient: str  # "full", "minibatch", "expansion" or "control variate"
     batch_plan: str | None
     batch_size: int | None
-    mass: str  # "diagonal" or "dense"
+    mass: str  # "diagonal", "dense" or, of a mixed model, "arrow"
     num_steps: int  # T
     step_size: float  # epsilon, to start adaptation from
     acceptance: float  # predicted at step_size

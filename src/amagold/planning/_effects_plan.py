@@ -11,19 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.acceptance._effect_setup import untuned_effects
+from amagold.acceptance._effect_starts import gaussian_states, positions_of
+from amagold.acceptance._effect_state import move_names
 from amagold.acceptance._effect_sweep import EffectSweep
-from amagold.acceptance._effect_tuning import (
-    TunedEffects,
-    gaussian_states,
-    positions_of,
-    tuned_effects,
-)
+from amagold.acceptance._effect_tuning import TunedEffects, tuned_effects
 from amagold.core import trees
 from amagold.data import InMemory
 from amagold.gradients import full as full_gradient
 from amagold.mode._effect_mode import find_reference
 from amagold.mode._effect_sums import sums_at
 from amagold.mode._reference import Reference
+from amagold.planning._arrow_plan import plan_arrow
+from amagold.planning._plan import Plan
 from amagold.samplers import Sampler
 from amagold.target import Posterior, Target
 from amagold.target._effects_prior import EffectsPrior
@@ -66,6 +65,11 @@ class EffectsPlan:
     @property
     def label(self) -> str:
         return "exact"
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """What the moves of a sweep are called by in a run's statistics."""
+        return move_names(self.names)
 
     @property
     def num_rows(self) -> float:
@@ -161,7 +165,7 @@ class EffectsPlan:
 
 
 class PlannedEffects(NamedTuple):
-    plan: EffectsPlan
+    plan: EffectsPlan | Plan  # the latter where sweeps are not worth it
     sampler: Sampler
     starts: trees.PyTree  # stacked on a leading chain axis
 
@@ -185,9 +189,11 @@ def plan_effects(target: Target, num_chains: int, key: jax.Array) -> PlannedEffe
     tune_key, start_key = jax.random.split(key)
     found = tuned_effects(target, sums, tune_key)
     plan = _plan(target, found, num_chains)
-    return PlannedEffects(
-        plan, _sampler(target, found.sweep), _starts(target, found, num_chains, start_key)
-    )
+    starts = _starts(target, found, num_chains, start_key)
+    instead = plan_arrow(target, sums, plan, found)
+    if instead is not None:
+        return PlannedEffects(*instead, starts)
+    return PlannedEffects(plan, _sampler(target, found.sweep), starts)
 
 
 def _plan(target: Posterior, found: TunedEffects, num_chains: int) -> EffectsPlan:

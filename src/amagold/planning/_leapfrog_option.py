@@ -1,6 +1,7 @@
 """Leapfrog steps, whose size the plan predicts and warm-up adapts."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from amagold.planning._option import (
 from amagold.planning._plan_inputs import PlanInputs, Trial
 from amagold.samplers import Sampler, amagold
 from amagold.target import Target
+from amagold.trajectory._named_mass import ARROW
 
 HIGHEST_ACCEPTANCE = 0.95  # above this an adaptation has little to go by
 FRICTION_SHARE = 0.1  # T b: the share of the momentum that friction renews over a trajectory
@@ -115,9 +117,16 @@ class LeapfrogOption(TrajectoryOption):
                 "gradients, and for the step size; no mode is planned around."
             )
         adapted = " and the mass" if plan.adapts_mass else ", the mass is the curvature at the mode"
+        kind = f"a {plan.mass} mass matrix"
+        if plan.mass == ARROW:
+            adapted = ""
+            kind = (
+                "a mass matrix that is the curvature, an arrow: a block for each level, and a "
+                "border of what all levels share"
+            )
         return (
             f"Steps: {count(plan.num_steps, 'leapfrog step')} of size {plan.step_size:.3g} per "
-            f"proposal, friction {plan.friction:.3g}, in units of a {plan.mass} mass matrix; "
+            f"proposal, friction {plan.friction:.3g}, in units of {kind}; "
             f"warm-up adjusts the step size{adapted}."
         )
 
@@ -133,7 +142,8 @@ def effective_draws(
     15 % smaller and larger, so that no choice rests on a resonance that adaptation, or the real
     target, would move away from.
     """
-    correlation = proposal_correlation(spectrum, step_sizes, num_steps)
+    known = (np.asarray(each, float).tobytes() for each in (spectrum.eigenvalues, step_sizes))
+    correlation = _known_correlation(*known, num_steps)
     moved = np.nan_to_num(
         acceptance[:, None] * np.stack([1.0 - correlation, 1.0 - correlation**2]), nan=0.0
     )
@@ -141,6 +151,13 @@ def effective_draws(
     mean = (padded[:, : len(step_sizes)] + moved + padded[:, 2 * NEIGHBOURS :]) / 3.0
     # (1 - R) / (1 + R) with R the autocorrelation: effective draws of an autoregression
     return np.min(mean / (2.0 - mean), axis=(0, 2))
+
+
+@lru_cache(maxsize=64)
+def _known_correlation(eigenvalues: bytes, step_sizes: bytes, num_steps: int) -> np.ndarray:
+    """The same for all gradients, batches and tests, of which there are many to each length."""
+    values, steps = (np.frombuffer(each, np.float64) for each in (eigenvalues, step_sizes))
+    return proposal_correlation(Spectrum(values, np.ones_like(values)), steps, num_steps)
 
 
 def proposal_correlation(spectrum: Spectrum, step_sizes: np.ndarray, num_steps: int) -> np.ndarray:

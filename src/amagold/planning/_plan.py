@@ -3,7 +3,7 @@ why.
 """
 
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import jax
@@ -36,6 +36,7 @@ from amagold.planning._starts import NUM_PLACES, disperse
 from amagold.samplers import Sampler
 from amagold.target import Posterior, Target
 from amagold.trajectory._mass_matrix import DenseMass, as_mass
+from amagold.trajectory._named_mass import ARROW
 
 # where the Gaussian at the mode says little: steps of a trajectory to begin with, its length once
 # every parameter's width is one, a little more than a quarter period, and an acceptance that leaves
@@ -79,6 +80,11 @@ class Plan(Candidate):
     jitter: float = 0.0  # of the step size, from transition to transition
     # whether warm-up looks for the number of steps, because nothing here tells it
     searches_steps: bool = False
+    # of a mixed model: its factors, and what a sweep over their levels would look at and cost, in
+    # effective draws of this plan
+    levels: dict[str, int] = field(default_factory=dict)
+    sweep_rows: float = 0.0
+    sweep_slow_down: float = 0.0
 
     @property
     def searched_mass(self) -> str:
@@ -106,9 +112,11 @@ class Plan(Candidate):
             # the name that earlier versions gave it
             stored = {**stored, "acceptance": stored["predicted_acceptance"]}
         missing = [
-            field.name
-            for field in fields(cls)
-            if field.name not in stored and field.default is MISSING
+            each.name
+            for each in fields(cls)
+            if each.name not in stored
+            and each.default is MISSING
+            and each.default_factory is MISSING
         ]
         if missing:
             raise ValueError(
@@ -116,7 +124,7 @@ class Plan(Candidate):
                 "the plan again"
             )
         known: dict[str, Any] = {
-            field.name: stored[field.name] for field in fields(cls) if field.name in stored
+            each.name: stored[each.name] for each in fields(cls) if each.name in stored
         }
         known["mode_shares"] = tuple(known.get("mode_shares", (1.0,)))
         return cls(**known)
@@ -147,9 +155,9 @@ class Plan(Candidate):
     @property
     def adapts_mass(self) -> bool:
         """Rotations and control variates are for posteriors near their Laplace approximation, whose
-        curvature is the mass.
+        curvature is the mass; an arrow is the curvature too.
         """
-        return not self.is_nearly_right
+        return not self.is_nearly_right and self.mass != ARROW
 
     @property
     def is_nearly_right(self) -> bool:

@@ -34,6 +34,12 @@ def _modes(plan: Any) -> str:
     """What the searches found, and how far it can be trusted."""
     if plan.integrator == CONDITIONAL:
         return "a horseshoe prior leaves no mode, and the data are expanded about the median"
+    if plan.levels:
+        many = ", ".join(f"{count:,} of {name!r}" for name, count in plan.levels.items())
+        return (
+            f"a mixed model, whose levels ({many}) do not know of each other once the others are "
+            "given"
+        )
     if not plan.is_mode_found:
         return (
             f"no mode was found{_from(plan)}, so the figures are rough, and chains start far apart"
@@ -96,6 +102,12 @@ def _yield(plan: Any) -> str:
 def _others(plan: Any) -> list[str]:
     if plan.integrator == CONDITIONAL:
         return []
+    if plan.levels:
+        return [
+            f"Against a sweep over the levels: its tests would look at {plan.sweep_rows:.3g} "
+            "examples one by one, because levels have few rows for so large effects or are few, "
+            f"and an effective draw would take {plan.sweep_slow_down:.2g} times the work."
+        ]
     if plan.gradient != "full":
         is_noisy = plan.batch_size is not None
         saving = "; the minibatches' noise is small for what they save" if is_noisy else ""

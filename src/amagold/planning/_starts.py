@@ -21,6 +21,9 @@ FEW_EXAMPLES = 4096  # that a start is tried on
 NUM_PLACES = 64  # around the mode, where gradients are looked at
 # squared distance from the mode per parameter, in posterior variances: four standard deviations
 FAR = 16.0
+# times what the Gaussian itself falls by, and so much more, that the log density may fall by from
+# a place to a start around it: where curvature changes, draws of the Gaussian may be far out
+STEEPER, STEEPER_BY = 2.0, 10.0
 MAX_REDRAWS = 20  # halvings of the distance from the mode before a chain starts at the mode itself
 
 
@@ -71,8 +74,11 @@ def disperse(
 def disperse_over(
     target: Target, regions: list[Region], num_chains: int, key: jax.Array
 ) -> trees.PyTree:
-    """The same around several places, which the chains take in turn."""
+    """The same around several places, which the chains take in turn, and no further down than a
+    Gaussian would have it.
+    """
     regions = regions[:num_chains]
+    most = 0.5 * STEEPER * len(regions[0].center) + STEEPER_BY
     return _starts(
         target,
         [region.position for region in regions],
@@ -80,6 +86,7 @@ def disperse_over(
         num_chains,
         key,
         1.0,
+        most,
     )
 
 
@@ -122,20 +129,34 @@ def _starts(
     num_chains: int,
     key: jax.Array,
     scale: float,
+    most: float = np.inf,
 ) -> trees.PyTree:
     places = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *centers)
     return _disperse(
-        target, places, np.stack(factors).astype(np.float32), key, np.float32(scale), num_chains
+        target,
+        places,
+        np.stack(factors).astype(np.float32),
+        key,
+        np.float32(scale),
+        np.float32(most),
+        num_chains,
     )
 
 
 @jit(ONCE, "num_chains")
 def _disperse(
-    target: Target, centers: trees.PyTree, factors: Any, key: jax.Array, scale: Any, num_chains: int
+    target: Target,
+    centers: trees.PyTree,
+    factors: Any,
+    key: jax.Array,
+    scale: Any,
+    most: Any,
+    num_chains: int,
 ) -> trees.PyTree:
     def start(chain: tuple[jax.Array, jax.Array]) -> trees.PyTree:
         key, place = chain
         center, factor = jax.tree.map(lambda leaf: leaf[place], (centers, factors))
+        lowest = _log_density(target, center) - most
 
         def draw(attempt: jax.Array) -> trees.PyTree:
             noise = jax.random.normal(
@@ -155,7 +176,7 @@ def _disperse(
             carry: tuple[jax.Array, trees.PyTree, jax.Array],
         ) -> tuple[jax.Array, trees.PyTree, jax.Array]:
             position = draw(carry[0])
-            return carry[0] + 1, position, _is_usable(target, position)
+            return carry[0] + 1, position, _is_usable(target, position, lowest)
 
         _, position, is_good = jax.lax.while_loop(
             goes_on, again, (jnp.int32(0), center, jnp.bool_(False))
@@ -166,14 +187,20 @@ def _disperse(
     return jax.lax.map(start, (jax.random.split(key, num_chains), places))
 
 
-def _is_usable(target: Target, position: trees.PyTree) -> jax.Array:
-    """Finite, inside the domain, and of finite log density, as far as a few examples tell: chains
-    are looked at whole when they begin.
+def _is_usable(target: Target, position: trees.PyTree, lowest: jax.Array) -> jax.Array:
+    """Finite, inside the domain, and of a finite log density that is high enough, as far as a few
+    examples tell: chains are looked at whole when they begin.
     """
+    density = _log_density(target, position)
+    is_high = jnp.isfinite(density) & ~(density < lowest)
+    return trees.all_finite(position) & target.is_inside(position) & is_high
+
+
+def _log_density(target: Target, position: trees.PyTree) -> jax.Array:
+    """Of a few examples."""
 
     def visit(total: jax.Array, chunk: Chunk) -> jax.Array:
         return total + jnp.sum(target.log_likelihoods(position, chunk.rows))
 
     few = target.examples.some(FEW_EXAMPLES)
-    density = few.fold(visit, target.log_prior(position), FEW_EXAMPLES)
-    return trees.all_finite(position) & target.is_inside(position) & jnp.isfinite(density)
+    return few.fold(visit, target.log_prior(position), FEW_EXAMPLES)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from amagold.core.freed_memory import give_back
+from amagold.core.freed_memory import end_of_stage
 from amagold.report._calibration_chart import (
     CalibrationChart,
     StatisticRow,
@@ -118,7 +118,7 @@ def _asked(ask: Callable[..., Any], table: Any) -> tuple[Any, str]:
         is_asked_for = str(reason).startswith("table must be given")
         return None, HOW_TO if is_asked_for else str(reason)
     finally:
-        give_back()  # of each part, so that they do not add up
+        end_of_stage()  # of each part, so that they do not add up
 
 
 def _effect(row: dict[str, Any], label: str, detail: str, times: float) -> Estimate:

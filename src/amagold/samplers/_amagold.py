@@ -7,7 +7,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import Leapfrog
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 
 def amagold(
@@ -34,6 +34,8 @@ def amagold(
       friction: beta; b = epsilon * beta is the momentum lost per step.
       num_steps: T, gradients per test.
       mass: sigma^2: one number, a diagonal (like the position, or one vector), or a dense matrix.
+        "arrow" is the curvature of a model with groups, such as `models.mixed`: a block for each
+        level of the largest factor, and a border of what all levels share.
       batch_size: examples per gradient, drawn independently; short for
         `gradient=amagold.gradients.minibatch(batch_size)`.
       gradient: an estimator from `amagold.gradients`; with neither this nor `batch_size`, the exact
@@ -43,7 +45,7 @@ def amagold(
         False keeps it and negates it on rejection (the irreversible chain).
     """
     check_dynamics(step_size, friction)
-    proposal = Leapfrog(step_size, friction, as_mass(mass))
+    proposal = Leapfrog(step_size, friction, mass_of(target, mass))
     return amortized(
         target,
         proposal,

@@ -17,7 +17,7 @@ from amagold.acceptance._acceptance_test import Decision
 from amagold.core import checks, trees
 from amagold.core.randomness import draw_all, resolve
 from amagold.gradients import GradientEstimator, full as full_gradient
-from amagold.samplers._info import Info, count
+from amagold.samplers._info import Info, MoveInfo, count
 from amagold.samplers._kernel import Kernel
 from amagold.target import Target
 from amagold.trajectory._densities import from_densities
@@ -356,6 +356,11 @@ class Sampler(Kernel):
             else decision.num_examples,
             label=self.label,
             broken_bound=decision.broken_bound,
+            blocks={
+                name: MoveInfo(move.acceptance_rate, move.num_examples)
+                for name, move in dict(decision.moves).items()
+            }
+            or (),
         )
         return state, info
 

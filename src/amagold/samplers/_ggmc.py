@@ -9,7 +9,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import Obabo
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 
 def ggmc(
@@ -32,7 +32,7 @@ def ggmc(
     either end of its drift.
     """
     check_dynamics(step_size, friction)
-    proposal = Obabo(step_size, friction, as_mass(mass))
+    proposal = Obabo(step_size, friction, mass_of(target, mass))
     return amortized(
         target,
         proposal,

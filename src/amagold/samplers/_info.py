@@ -74,8 +74,50 @@ def block_column(column: str, name: str) -> str:
     return f"{column}_{name}"
 
 
+# what is kept of each move of a sweep
+MOVE_COLUMNS = ("acceptance_rate", "num_energy_examples")
+
+
+class _Told:
+    """What has fields that say how they are told of several transitions."""
+
+    def reduced(self) -> Any:
+        """One for transitions that are stacked on a leading axis."""
+        return self._each(lambda name, how: how.over(getattr(self, name)))
+
+    def joined(self, later: Any, before: int, now: int) -> Any:
+        """One for this one, of so many transitions, and a later one."""
+        return self._each(
+            lambda name, how: how.join(getattr(self, name), getattr(later, name), before, now)
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """What a store may keep, by ArviZ's names."""
+        found = {}
+        for each in _statistics(self):
+            column, sign = each.metadata["column"], each.metadata["sign"]
+            if column:
+                value = getattr(self, each.name)
+                found[column] = value if sign == 1.0 else sign * np.asarray(value)
+        return found
+
+    def _each(self, compute: Callable[[str, Reduction], Any]) -> Any:
+        changed = {
+            each.name: compute(each.name, each.metadata["reduction"]) for each in _statistics(self)
+        }
+        return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
+
+@trees.record()
+class MoveInfo(_Told):
+    """Diagnostics of one move of a sweep."""
+
+    acceptance_rate: jax.Array = field(metadata=statistic(MEAN, "acceptance_rate"))
+    num_energy_examples: jax.Array = field(metadata=statistic(TOTAL, "num_energy_examples"))
+
+
 @trees.record(static=("label",))
-class Info:
+class Info(_Told):
     """Diagnostics of one transition. `label` says whether the sampler that made it is exact or
     biased.
     """
@@ -91,42 +133,23 @@ class Info:
     # an example that broke the test's bound, or -1; empty where the test has none
     broken_bound: Any = field(metadata=statistic(LARGEST))
     label: str
-    # of samplers that are put together, the Info of each block by its name; else empty
+    # of samplers that are put together the Info of each block by its name, of a sweep the MoveInfo
+    # of each move; else empty
     blocks: Any = field(default=(), metadata=statistic(EACH))
 
-    def reduced(self) -> "Info":
-        """One Info for transitions that are stacked on a leading axis."""
-        return self._each(lambda name, how: how.over(getattr(self, name)))
-
-    def joined(self, later: "Info", before: int, now: int) -> "Info":
-        """One Info for this one, of so many transitions, and a later one."""
-        return self._each(
-            lambda name, how: how.join(getattr(self, name), getattr(later, name), before, now)
-        )
-
     def columns(self) -> dict[str, Any]:
-        """What a store may keep, by ArviZ's names."""
-        found = {}
-        for each in _statistics():
-            column, sign = each.metadata["column"], each.metadata["sign"]
-            if column:
-                value = getattr(self, each.name)
-                found[column] = value if sign == 1.0 else sign * np.asarray(value)
+        """Those of the blocks too."""
+        found = super().columns()
         for name, info in dict(self.blocks).items():
             told = info.columns()
-            found |= {block_column(column, name): told[column] for column in BLOCK_COLUMNS}
+            kept = (column for column in BLOCK_COLUMNS if column in told)
+            found |= {block_column(column, name): told[column] for column in kept}
         return found
 
-    def _each(self, compute: Callable[[str, Reduction], Any]) -> "Info":
-        changed = {
-            each.name: compute(each.name, each.metadata["reduction"]) for each in _statistics()
-        }
-        return dataclasses.replace(self, **changed)
 
-
-def _statistics() -> list[Any]:
-    """The fields of `Info` that are told of each transition."""
-    return [each for each in dataclasses.fields(Info) if "reduction" in each.metadata]  # type: ignore[arg-type]
+def _statistics(told: Any) -> list[Any]:
+    """The fields that are told of each transition."""
+    return [each for each in dataclasses.fields(told) if "reduction" in each.metadata]
 
 
 def count(examples: int) -> jax.Array:

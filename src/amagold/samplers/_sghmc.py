@@ -9,7 +9,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import Euler
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 
 def sghmc(
@@ -48,7 +48,7 @@ def sghmc(
             f"{float(noise_estimate):g}; "
             "raise the friction or lower the estimate"
         )
-    proposal = Euler(step_size, friction, as_mass(mass), noise_estimate)
+    proposal = Euler(step_size, friction, mass_of(target, mass), noise_estimate)
     return amortized(
         target,
         proposal,

@@ -7,7 +7,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import Langevin
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 
 def sgld(
@@ -28,6 +28,6 @@ def sgld(
     per step, one for each direction of the proposal.
     """
     check_dynamics(step_size)
-    proposal = Langevin(step_size, as_mass(mass))
+    proposal = Langevin(step_size, mass_of(target, mass))
     test = never_reject() if acceptance is None else acceptance
     return amortized(target, proposal, num_steps, choose_gradient(batch_size, gradient), test)

@@ -9,7 +9,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import NoseHoover
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 
 def sgnht(
@@ -37,7 +37,7 @@ def sgnht(
     """
     check_dynamics(step_size, friction)
     checks.number("inertia", inertia, above=0.0, remedy="give a positive number; 1 is usual")
-    proposal = NoseHoover(step_size, friction, as_mass(mass), inertia)
+    proposal = NoseHoover(step_size, friction, mass_of(target, mass), inertia)
     test = never_reject() if acceptance is None else acceptance
     return amortized(
         target, proposal, num_steps, choose_gradient(batch_size, gradient), test, resample_momentum

@@ -9,7 +9,7 @@ from amagold.samplers._amortized import Sampler, amortized
 from amagold.samplers._dynamics import check_dynamics, choose_gradient
 from amagold.target import Target
 from amagold.trajectory import Ubu
-from amagold.trajectory._mass_matrix import as_mass
+from amagold.trajectory._named_mass import mass_of
 
 NUM_STEPS = 10  # where there are no batches to sweep
 
@@ -46,5 +46,5 @@ def sms_ubu(
         batching = chosen.batching()
         num_steps = NUM_STEPS if batching is None else 2 * (target.num_examples // batching[0])
     test = never_reject() if acceptance is None else acceptance
-    proposal = Ubu(step_size, friction, as_mass(mass))
+    proposal = Ubu(step_size, friction, mass_of(target, mass))
     return amortized(target, proposal, max(1, num_steps), chosen, test, resample_momentum)

@@ -10,7 +10,7 @@ from amagold.adaptation._window_adaptation import Trace
 from amagold.core import trees
 from amagold.runner._block import Kept
 from amagold.samplers import Sampler, State
-from amagold.samplers._info import BLOCK_COLUMNS, block_column
+from amagold.samplers._info import BLOCK_COLUMNS, MOVE_COLUMNS, block_column
 from amagold.store._names import Variable, describe, name_leaves
 from amagold.target._reported import reported, reported_form
 
@@ -60,7 +60,10 @@ def layout(
         }
         | {
             name: Variable((), kind)
-            for name, kind in block_statistics(getattr(sampler, "names", ())).items()
+            for name, kind in (
+                block_statistics(getattr(sampler, "names", ()))
+                | move_statistics(_move_names(sampler))
+            ).items()
         },
         "warmup_sample_stats": {
             name: Variable((), kind)
@@ -78,6 +81,16 @@ def block_statistics(blocks: tuple[str, ...]) -> dict[str, str]:
     return {
         block_column(name, block): STATISTICS[name] for block in blocks for name in BLOCK_COLUMNS
     }
+
+
+def move_statistics(moves: tuple[str, ...]) -> dict[str, str]:
+    """What is kept of each move of a sweep."""
+    return {block_column(name, move): STATISTICS[name] for move in moves for name in MOVE_COLUMNS}
+
+
+def _move_names(sampler: Any) -> tuple[str, ...]:
+    """Of a sampler whose test moves the chain itself; others, and blocks, have none."""
+    return getattr(getattr(sampler, "acceptance", None), "move_names", ())
 
 
 def counts_alike(sampler: Sampler) -> bool:

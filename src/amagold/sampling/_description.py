@@ -13,7 +13,12 @@ from amagold import planning
 from amagold.core import trees
 from amagold.core.files import UNUSABLE, as_path
 from amagold.core.printable import printable
-from amagold.sampling._columns import STATISTICS, WARMUP_STATISTICS, block_statistics
+from amagold.sampling._columns import (
+    STATISTICS,
+    WARMUP_STATISTICS,
+    block_statistics,
+    move_statistics,
+)
 from amagold.sampling._given_sampler import Given
 from amagold.sampling._labels import MIXED, check_label
 from amagold.sampling._settings import Settings, check_assertions
@@ -90,7 +95,11 @@ def _describe(store: ZarrStore) -> Description:
         raise ValueError(f"its label is {attributes['label']!r} where its plan's is {own!r}")
     stored = attributes.get("reported", attributes["position"])
     blocks = tuple(plan.blocks or ()) if isinstance(plan, Given) else ()
-    _check_groups(store, settings, None if stored is None else rebuild_structure(stored), blocks)
+    of_blocks = block_statistics(blocks)
+    # runs of earlier versions kept none
+    of_moves = move_statistics(getattr(plan, "moves", ()))
+    form = None if stored is None else rebuild_structure(stored)
+    _check_groups(store, settings, form, of_blocks, of_moves)
     return Description(settings, plan, position)
 
 
@@ -154,7 +163,11 @@ def _check_facts(attributes: dict[str, Any], settings: Settings) -> None:
 
 
 def _check_groups(
-    store: ZarrStore, settings: Settings, reported: trees.PyTree, blocks: tuple[str, ...]
+    store: ZarrStore,
+    settings: Settings,
+    reported: trees.PyTree,
+    of_blocks: dict[str, str],
+    of_moves: dict[str, str],
 ) -> None:
     """Raise unless the arrays are those of a run with these settings, and draws of this form."""
     wanted = {"posterior", "sample_stats", "warmup_sample_stats"}
@@ -171,9 +184,10 @@ def _check_groups(
         if name.endswith("sample_stats"):
             statistics = WARMUP_STATISTICS if name.startswith("warmup") else STATISTICS
             if not name.startswith("warmup"):
-                statistics = statistics | block_statistics(blocks)
+                statistics = statistics | of_blocks | of_moves
             known = {array: ((), dtype) for array, dtype in statistics.items()}
-            if not found.items() <= known.items() or not known.keys() - OPTIONAL <= found.keys():
+            needed = known.keys() - OPTIONAL - of_moves.keys()
+            if not found.items() <= known.items() or not needed <= found.keys():
                 raise ValueError(f"{name} holds other statistics than amagold's")
             continue
         known = (

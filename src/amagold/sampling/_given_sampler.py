@@ -12,6 +12,8 @@ import numpy as np
 from amagold.adaptation._mass_settings import number
 from amagold.adaptation._warmup import Warmup
 from amagold.samplers import BlockSampler
+from amagold.trajectory._arrow_mass import ArrowMass
+from amagold.trajectory._named_mass import ARROW
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Given:
     cycle: int = 0  # transitions in which the step size falls; 0: it stays
 
     blocks: dict[str, Any] | None = None  # of samplers that are put together, each as given
+    given_mass: str = ""  # "arrow" where it has that shape; nothing is said of others
 
     @classmethod
     def from_sampler(cls, sampler: Any, warmup: Warmup) -> "Given":
@@ -56,6 +59,7 @@ class Given:
             target_acceptance=warmup.target_acceptance,
             mass=warmup.mass,
             cycle=sampler.cycle,
+            given_mass=ARROW if isinstance(sampler.settings.get("mass"), ArrowMass) else "",
         )
 
     @classmethod
@@ -94,8 +98,9 @@ class Given:
     def _kind(self) -> str:
         size = "" if self.step_size is None else f" of step size {self.step_size:.4g}"
         batch = "" if self.batch_size is None else f" of {self.batch_size} examples"
+        units = f" in units of an {self.given_mass} mass" if self.given_mass else ""
         return (
-            f"{self.num_steps} {self.proposal} steps{size} per transition, "
+            f"{self.num_steps} {self.proposal} steps{size}{units} per transition, "
             f"{self.gradient.lower()} gradients{batch}"
         )
 

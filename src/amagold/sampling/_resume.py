@@ -38,6 +38,7 @@ from amagold.store._lock import Lock
 from amagold.store._zarr_store import PRIVATE, ZarrStore
 from amagold.target import Target
 from amagold.target._reported import sampled
+from amagold.trajectory._named_mass import ARROW
 
 OTHER_DATA, OTHER_TARGET = "the data fingerprint changed", "another target"
 MIXES = (
@@ -215,9 +216,12 @@ def _built(
     norm = engine.restore_norm(checkpoint, position)
     at_mode = planning.restored_at_mode(target_or_sampler, plan, reference, position, norm)
     size = plan.num_parameters
-    return plan.build(
-        target_or_sampler, np.eye(size) if plan.mass == "dense" else np.ones(size), at_mode
-    )
+    masses = {
+        "dense": lambda: np.eye(size),
+        "diagonal": lambda: np.ones(size),
+        ARROW: lambda: planning.unit_mass(target_or_sampler),
+    }
+    return plan.build(target_or_sampler, masses[plan.mass](), at_mode)
 
 
 def _restore(

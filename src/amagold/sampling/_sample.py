@@ -4,6 +4,7 @@ import shutil
 import threading
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from amagold import planning
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import FEWEST, begin
 from amagold.core import trees
-from amagold.core.arviz import arviz_stats
 from amagold.core.devices import idle_cores, use_all_cores
 from amagold.core.files import name_in_the_making, remove_abandoned
 from amagold.core.freed_memory import end_of_stage
@@ -134,8 +134,8 @@ def run_prepared(
 ) -> Run:
     """A run from its beginning, of what `make` prepares."""
     check_max_time(max_time)
-    # what the results are looked at with takes a second to load, which the compiler's time hides
-    threading.Thread(target=arviz_stats, daemon=True).start()
+    # what the results are kept in takes its time to load, which the compiler's hides
+    threading.Thread(target=import_module, args=("xarray",), daemon=True).start()
     progress = progress and is_first()
     with Stopper(max_time) as own, usual_jax():
         stopper = agreed(own)

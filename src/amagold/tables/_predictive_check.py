@@ -122,15 +122,16 @@ def _replicated(
     """The predicted mean of every row, of classes that of each, and outcomes with axes (draws,
     rows).
     """
-    key, means, outcomes = jax.random.key(seed), [], []
+    key, means = jax.random.key(seed), []
+    outcomes = np.empty((draws.num_draws, len(rows)), np.float32)  # filled in, not joined
     for number, start in enumerate(range(0, len(rows), CHUNK_ROWS)):
         stop = min(len(rows), start + CHUNK_ROWS)
         z = rows.z(draws, slice(start, stop))
         trials = None if rows.trials is None else rows.trials[start:stop, None]
         mean, drawn = _drawn(jax.random.fold_in(key, number), z, trials, law=rows.model.law)
         means.append(np.asarray(mean, np.float64))
-        outcomes.append(np.asarray(drawn))
-    return np.concatenate(means), np.concatenate(outcomes).T
+        outcomes[:, start:stop] = np.asarray(drawn).T
+    return np.concatenate(means), outcomes
 
 
 @partial(jax.jit, static_argnames="law")
@@ -162,9 +163,8 @@ def _calibration(
         "predicted": np.bincount(bins, each * predicted) / counts,
         "observed": np.bincount(bins, each * observed) / counts,
     }
-    order = np.argsort(bins, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(bins))[:-1]])
-    sums = np.add.reduceat((replicated * each)[:, order], starts, axis=1, dtype=np.float64)
+    # one replication at a time: all of them in float64 would be the most memory of a report
+    sums = np.stack([np.bincount(bins, each * one) for one in replicated])
     lower, upper = np.quantile(sums / counts, INTERVAL, axis=0)
     assert len(found) == len(counts)
     is_whole = bool((counts == np.round(counts)).all())
@@ -180,7 +180,8 @@ def _compared(
 ) -> dict[str, float]:
     """A statistic of the observed outcomes among those of the replicated ones."""
     ours = float(statistic(Replicated(observed.astype(np.float64)[None], weights))[0])
-    theirs = statistic(Replicated(replicated.astype(np.float64), weights))
+    each = (Replicated(one.astype(np.float64)[None], weights) for one in replicated)
+    theirs = np.concatenate([statistic(one) for one in each])
     lower, upper = np.quantile(theirs, INTERVAL)
     # ties count half, as for outcomes of few values
     above = float((theirs > ours).mean() + 0.5 * (theirs == ours).mean())

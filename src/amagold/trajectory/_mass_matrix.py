@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 from amagold.core import checks, trees
 from amagold.core.array_types import Float, Float32, PyTree, Real
 from amagold.core.shapes import Form, Matrix, Position, Scalar
+from amagold.trajectory._arrow_mass import ArrowMass
 
 
 @trees.record()
@@ -106,7 +107,7 @@ class DenseMass:
         return trees.unflatten_like(self.factor.T @ trees.flatten(distance), distance)
 
 
-Mass = ScalarMass | DiagonalMass | DenseMass
+Mass = ScalarMass | DiagonalMass | DenseMass | ArrowMass
 
 
 def as_mass(mass: trees.PyTree) -> Mass:

@@ -21,6 +21,7 @@ from amagold_lab.bench import (
 )
 from amagold_lab.bench.hard_posteriors import HARD_BENCHMARKS
 from amagold_lab.bench.measure import Benchmark
+from amagold_lab.bench.random_effects import EFFECT_BENCHMARKS
 
 BENCHMARKS = (
     Benchmark(
@@ -369,4 +370,5 @@ BENCHMARKS = (
         is_long=True,
     ),
     *HARD_BENCHMARKS,
+    *EFFECT_BENCHMARKS,
 )

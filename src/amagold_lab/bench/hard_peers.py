@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.sampling._compile_time import watch_compilation
 from amagold_lab.bench.effective_sample_size import effective_draws
 from amagold_lab.bench.hard_models import FlatDensity
 from amagold_lab.bench.peers import require
 
-NUM_CHAINS, NUM_WARMUP, NUM_SAMPLES = 4, 1_000, 1_000  # as users have them by default
-NUM_TURNS = 3  # of so many draws: their effective draws and their time are added up
+NUM_CHAINS, NUM_WARMUP, NUM_SAMPLES = 4, 1_000, 3_000  # chains and warm-up as users have them
 START = 2.0  # chains start uniformly within this distance of zero, as NumPyro's and Stan's do
 # MAMS: transitions that the tuning is told will follow, three parts of which it takes for itself
 TUNED_FOR = NUM_WARMUP * 10 // 3
@@ -24,19 +24,23 @@ GRADIENTS_PER_STEP = 2  # of McLachlan's integrator, which MAMS has
 
 
 class CountedDraws(NamedTuple):
-    """Turns of draws with axes (chain, draw, coordinate), their wall time, and the gradients of
-    all chains together.
+    """Draws with axes (chain, draw, coordinate), the processor time and the gradients of all chains
+    together, and the wall time of what came before, compilation apart.
+
+    Processor time, because a busy machine would have a say in any other; nobody gains by drawing
+    on several cores.
     """
 
-    turns: list[np.ndarray]
+    values: np.ndarray
     seconds: float
     gradients: float
     setup_seconds: float = 0.0
+    compile_seconds: float = 0.0
 
     @property
     def num_effective(self) -> float:
-        """Of the worst coordinate or squared coordinate, turn by turn."""
-        return sum(effective_draws(values) for values in self.turns)
+        """Of the worst coordinate or squared coordinate."""
+        return effective_draws(self.values)
 
 
 def starts(density: FlatDensity, seed: int) -> jax.Array:
@@ -44,16 +48,22 @@ def starts(density: FlatDensity, seed: int) -> jax.Array:
     return jax.random.uniform(jax.random.key(seed), shape, minval=-START, maxval=START)
 
 
-def timed(draw: Callable[[int], tuple[Any, Any]], setup: float) -> CountedDraws:
-    """Draws turn by turn, after one that compiles."""
+def timed(adapt: Callable[[], Any], draw: Callable[[Any], tuple[Any, Any, Any]]) -> CountedDraws:
+    """Warm-up, and then draws twice, of which the first time compiles: `draw` goes from a state to
+    the next, the draws and their gradients.
+    """
     began = time.perf_counter()
-    jax.block_until_ready(draw(0))
-    setup += time.perf_counter() - began
-    began = time.perf_counter()
-    found = [jax.block_until_ready(draw(turn + 1)) for turn in range(NUM_TURNS)]
-    spent = time.perf_counter() - began
-    gradients = sum(float(steps) for _, steps in found)
-    return CountedDraws([np.asarray(values) for values, _ in found], spent, gradients, setup)
+    with watch_compilation() as compiling:
+        state = jax.block_until_ready(adapt())
+        setup = time.perf_counter() - began
+        in_setup = compiling.seconds
+        state, _, _ = jax.block_until_ready(draw(state))
+    began = time.process_time()
+    _, values, gradients = jax.block_until_ready(draw(state))
+    spent = time.process_time() - began
+    return CountedDraws(
+        np.asarray(values), spent, float(gradients), setup - in_setup, compiling.seconds
+    )
 
 
 def numpyro_nuts(density: FlatDensity, seed: int) -> CountedDraws:
@@ -63,18 +73,17 @@ def numpyro_nuts(density: FlatDensity, seed: int) -> CountedDraws:
 
     kernel: Any = NUTS(potential_fn=lambda position: -density.log_density(position))
     keys = jax.random.split(jax.random.PRNGKey(seed), NUM_CHAINS)
-    began = time.perf_counter()
-    state = kernel.init(keys, NUM_WARMUP, starts(density, seed), (), {})
-    # the chains are a batch in the kernel itself, so that all is one program
-    state = jax.block_until_ready(_repeat(kernel, state, NUM_WARMUP)[0])
-    setup = time.perf_counter() - began
-    held = [state]
 
-    def draw(turn: int) -> tuple[Any, Any]:
-        held[0], (positions, steps) = _repeat(kernel, held[0], NUM_SAMPLES)
-        return positions.swapaxes(0, 1), steps.sum()
+    def adapt() -> Any:
+        state = kernel.init(keys, NUM_WARMUP, starts(density, seed), (), {})
+        # the chains are a batch in the kernel itself, so that all is one program
+        return _repeat(kernel, state, NUM_WARMUP)[0]
 
-    return timed(draw, setup)
+    def draw(state: Any) -> tuple[Any, Any, Any]:
+        state, (positions, steps) = _repeat(kernel, state, NUM_SAMPLES)
+        return state, positions.swapaxes(0, 1), steps.sum()
+
+    return timed(adapt, draw)
 
 
 def _repeat(kernel: Any, state: Any, count: int) -> Any:
@@ -97,17 +106,16 @@ def blackjax_nuts(density: FlatDensity, seed: int) -> CountedDraws:
     def adapt(key: jax.Array, position: jax.Array) -> Any:
         (state, settings), _ = adaptation.run(key, position, NUM_WARMUP)
         kept = {name: settings[name] for name in ("step_size", "inverse_mass_matrix")}
-        return state.position, kept
+        return state, kept
 
-    def draw(key: jax.Array, adapted: Any) -> Any:
-        position, settings = adapted
+    def draw(key: jax.Array, state: Any, settings: Any) -> Any:
         kernel = blackjax.nuts(density.log_density, **settings)
 
         def step(state: Any, key: jax.Array) -> Any:
             state, info = kernel.step(key, state)
             return state, (state.position, info.num_integration_steps)
 
-        return jax.lax.scan(step, kernel.init(position), jax.random.split(key, NUM_SAMPLES))[1]
+        return jax.lax.scan(step, state, jax.random.split(key, NUM_SAMPLES))
 
     return _spread(density, seed, adapt, draw)
 
@@ -136,9 +144,7 @@ def blackjax_mams(density: FlatDensity, seed: int) -> CountedDraws:
         )
         return state, settings
 
-    def draw(key: jax.Array, adapted: Any) -> Any:
-        state, settings = adapted
-
+    def draw(key: jax.Array, state: Any, settings: Any) -> Any:
         def step(state: Any, key: jax.Array) -> Any:
             state, info = kernel(
                 rng_key=key,
@@ -150,7 +156,7 @@ def blackjax_mams(density: FlatDensity, seed: int) -> CountedDraws:
             )
             return state, (state.position, GRADIENTS_PER_STEP * info.num_integration_steps)
 
-        return jax.lax.scan(step, state, jax.random.split(key, NUM_SAMPLES))[1]
+        return jax.lax.scan(step, state, jax.random.split(key, NUM_SAMPLES))
 
     return _spread(density, seed, adapt, draw)
 
@@ -163,24 +169,25 @@ def _spread(density: FlatDensity, seed: int, adapt: Any, draw: Any) -> CountedDr
         return jax.tree.map(lambda leaf: leaf.reshape(devices, -1, *leaf.shape[1:]), tree)
 
     key = jax.random.key(seed)
-    began = time.perf_counter()
-    places = by_device(starts(density, seed))
-    keys = by_device(jax.random.split(key, NUM_CHAINS))
-    adapted = jax.block_until_ready(jax.pmap(jax.vmap(adapt))(keys, places))
-    setup = time.perf_counter() - began
     program = jax.pmap(jax.vmap(draw))
 
-    def turn(number: int) -> tuple[Any, Any]:
-        keys = by_device(jax.random.split(jax.random.fold_in(key, number + 1), NUM_CHAINS))
-        values, steps = program(keys, adapted)
-        return values.reshape(NUM_CHAINS, NUM_SAMPLES, -1), steps.sum()
+    def warmed() -> Any:
+        keys = by_device(jax.random.split(key, NUM_CHAINS))
+        return 0, *jax.pmap(jax.vmap(adapt))(keys, by_device(starts(density, seed)))
 
-    return timed(turn, setup)
+    def turn(reached: Any) -> tuple[Any, Any, Any]:
+        number, state, settings = reached
+        keys = by_device(jax.random.split(jax.random.fold_in(key, number + 1), NUM_CHAINS))
+        state, (values, steps) = program(keys, state, settings)
+        values = values.reshape(NUM_CHAINS, NUM_SAMPLES, -1)
+        return (number + 1, state, settings), values, steps.sum()
+
+    return timed(warmed, turn)
 
 
 def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
-    """Its own driver, on gradients that it asks Python for; draws take their share of the time, as
-    of the gradients.
+    """Its own driver, on gradients that it asks Python for, one chain at a time, which costs more
+    than they do; draws take their share of the time, as of the gradients.
     """
     nutpie = require("nutpie")
     from nutpie.compiled_pyfunc import from_pyfunc  # pyright: ignore[reportMissingImports]
@@ -209,7 +216,7 @@ def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
         ["position"],
         make_initial_point_fn=lambda seed: generator.uniform(-START, START, size),
     )
-    began = time.perf_counter()
+    began = time.process_time()
     trace = nutpie.sample(
         model,
         draws=NUM_SAMPLES,
@@ -220,13 +227,13 @@ def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
         progress_bar=False,
         save_warmup=True,
     )
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     before, after = (
         float(group["n_steps"].sum()) for group in (trace.warmup_sample_stats, trace.sample_stats)
     )
     share = after / (before + after)
     values = trace.posterior["position"].to_numpy()
-    return CountedDraws([values], share * seconds, after, (1.0 - share) * seconds)
+    return CountedDraws(values, share * seconds, after, (1.0 - share) * seconds)
 
 
 PEERS: dict[str, Callable[[FlatDensity, int], CountedDraws]] = {

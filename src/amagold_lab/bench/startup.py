@@ -68,7 +68,8 @@ class WholeProcess(NamedTuple):
 
 def whole_process(folder: str) -> WholeProcess:
     """A process of its own, with programs kept in the folder, or "off"."""
-    chosen = ("JAX_COMPILATION_CACHE_DIR", VARIABLE)
+    # bytecode is there, as it is of packages that were installed
+    chosen = ("JAX_COMPILATION_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in chosen}
     ended = subprocess.run(
         [sys.executable, "-c", WHOLE],

@@ -1,0 +1,181 @@
+"""What a sweep over the effects of a mixed model knows without looking at rows: the energy to
+second order about the reference, and the Gaussian that each block has given the others.
+
+A position is kept as d, eta and the log scales (`_effect_terms.py`). Everything that is frozen may
+be anything: draws stay exact.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from amagold.acceptance._effect_state import EffectState, precision_of
+from amagold.acceptance._effect_terms import (
+    CrossedTable,
+    Effects,
+    FactorTerms,
+    NestedPair,
+    PerLevel,
+    SharedMeans,
+)
+from amagold.core import trees
+from amagold.core.array_types import Float32
+from amagold.core.shapes import Position, Scalar
+from amagold.core.small_matrices import (
+    cholesky,
+    log_determinant,
+    solve_lower,
+    solve_upper,
+    times,
+)
+from amagold.mode._reference import Reference
+from amagold.target import Target, with_data
+from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+from amagold.target._linear_bounds import LinearBounds
+
+
+class Conditional(NamedTuple):
+    """The Gaussian of a factor's effects given all others, to second order."""
+
+    slope: Effects
+    factor: Array  # the Cholesky factor of P_g
+    mean: Effects
+
+
+@trees.record(static=("bounds", "block_size"))
+class EffectExpansion:
+    """About one reference."""
+
+    bounds: LinearBounds | None  # None: Gaussian noise, and no remainders
+    block_size: int
+    num_rows: Scalar  # that the noise's scale is known from
+    reference: Reference
+    factors: tuple[FactorTerms, ...]
+    crossed: tuple[CrossedTable, ...]
+    unwhitening: Float32[Array, "slopes slopes"]  # L^-T: delta = L^-T d
+    slope: Float32[Array, " slopes"]  # g
+    # of the coefficients' prior, in whitened coordinates
+    prior_slope: Float32[Array, " slopes"]
+    prior_matrix: Float32[Array, "slopes slopes"]
+    tilt: Float32[Array, " slopes"]  # that remainders move the slopes by whatever the effects are
+    angle: Scalar  # h
+    slope_spread: Scalar
+    squares: Scalar  # sum of squared residuals at the reference, in units of its noise
+    means: SharedMeans | None  # None with one factor
+    nested: tuple[NestedPair, ...]
+
+    # coordinates
+
+    def remember(self, target: Target, position: Position) -> EffectState:
+        center: Any = self.reference.position
+        slopes = jnp.linalg.solve(self.unwhitening, position[FIXED] - center[FIXED])
+        effects, scales, free = [], [], []
+        for terms in self.factors:
+            form = terms.form
+            away = (position[form.name] - center[form.name]).reshape(terms.center.shape)
+            effects.append(away + terms.shifts @ slopes)
+            scales.append(jnp.reshape(position[scale_name(form.name)], (form.num_effects,)))
+            free.append(
+                position[correlation_name(form.name)] if form.num_correlations else jnp.zeros((0,))
+            )
+        noise = position[NOISE] - center[NOISE] if NOISE in position else jnp.float32(0.0)
+        return EffectState(slopes, tuple(effects), tuple(scales), tuple(free), noise)
+
+    def away(self, state: EffectState) -> dict[str, Array]:
+        """Coefficients and effects as distances from the reference."""
+        center: Any = self.reference.position
+        found = {FIXED: self.unwhitening @ state.slopes}
+        for terms, eta in zip(self.factors, state.effects, strict=True):
+            omega = eta - terms.shifts @ state.slopes
+            found[terms.form.name] = omega.reshape(center[terms.form.name].shape)
+        return found
+
+    def position(self, state: EffectState) -> dict[str, Array]:
+        """Back to the target's coordinates."""
+        center: Any = self.reference.position
+        found = {name: center[name] + away for name, away in self.away(state).items()}
+        for terms, scales, free in zip(self.factors, state.scales, state.free, strict=True):
+            name = scale_name(terms.form.name)
+            found[name] = scales.reshape(center[name].shape)
+            if terms.form.num_correlations:
+                found[correlation_name(terms.form.name)] = free
+        if NOISE in center:
+            found[NOISE] = center[NOISE] + state.noise
+        return found
+
+    # Gaussians
+
+    @property
+    def largest(self) -> int:
+        """The factor of most levels, by which rows are looked for where all of them may move."""
+        return max(range(len(self.factors)), key=lambda f: self.factors[f].form.num_levels)
+
+    def quotient(self, state: EffectState) -> Scalar | float:
+        """p, the noise's precision over that of the reference."""
+        return jnp.exp(-2.0 * state.noise) if self.bounds is None else 1.0
+
+    def conditional(self, number: int, state: EffectState, precision: Array) -> Conditional:
+        """Of a factor's effects, at these scales."""
+        terms, share = self.factors[number], self.quotient(state)
+        factor = cholesky(share * terms.curvature + precision)
+        apart = terms.center - terms.shifts @ state.slopes
+        slope = share * terms.slope + times(precision - share * terms.precision, apart)
+        slope = slope + share * self.crossed_slope(number, state)
+        mean = -solve_upper(factor, solve_lower(factor, slope))
+        return Conditional(slope, factor, mean)
+
+    def slopes_given(self, state: EffectState) -> tuple[Array, Array, Array]:
+        """Of the coefficients given eta and the scales: slope at zero, precision, and tilt."""
+        share, width = self.quotient(state), self.slope.shape[0]
+        slope = share * self.slope + (1.0 - share) * self.prior_slope
+        matrix = share * jnp.eye(width) + (1.0 - share) * self.prior_matrix
+        tilt = self.tilt
+        for number, terms in enumerate(self.factors):
+            change = precision_of(state, number) - share * terms.precision
+            eta = state.effects[number]
+            slope = slope - jnp.einsum("gap,ga->p", terms.shifts, times(change, terms.center + eta))
+            matrix = matrix + jnp.einsum("ab,abpq->pq", change, terms.spans)
+            if terms.tilts is not None:
+                tilt = tilt + 0.5 * jnp.sum(terms.tilts * eta[:, :1] ** 2, axis=0)
+        return slope, matrix, tilt
+
+    def crossed_slope(self, number: int, state: EffectState) -> Effects | float:
+        total: Any = 0.0
+        for table in self.crossed:
+            if number in table.factors:
+                other = sum(table.factors) - number
+                like = self.factors[number].center
+                total = total + table.times(number, state.effects[other], like)
+        return total
+
+    def evidence(self, number: int, state: EffectState, known: Conditional) -> PerLevel:
+        """J_g."""
+        terms, precision = self.factors[number], precision_of(state, number)
+        apart = terms.center - terms.shifts @ state.slopes
+        own = jnp.sum(apart * times(precision, apart), axis=-1)
+        gained = jnp.sum(solve_lower(known.factor, known.slope) ** 2, axis=-1)
+        logs = log_determinant(known.factor) - log_determinant(cholesky(precision))
+        return 0.5 * (own - gained + logs)
+
+    def scale_prior(self, number: int, target: Target, state: EffectState) -> Scalar:
+        prior: Any = with_data(target, "a sweep", "use acceptance.full()").log_prior
+        return prior.factors[number](state.scales[number], state.free[number])
+
+    def rows_energy(self, state: EffectState) -> Scalar:
+        """Of the rows, to second order, from the reference: without priors."""
+        d = state.slopes
+        # what is left of g and I without the priors of coefficients and effects
+        slope, matrix = self.slope - self.prior_slope, jnp.eye(d.size) - self.prior_matrix
+        total = jnp.float32(0.0)
+        for number, terms in enumerate(self.factors):
+            eta = state.effects[number]
+            matrix = matrix - jnp.einsum("ab,abpq->pq", terms.precision, terms.spans)
+            pulled = times(terms.precision, terms.center)
+            slope = slope + jnp.einsum(
+                "gap,ga->p", terms.shifts, pulled + times(terms.precision, eta)
+            )
+            own = terms.slope - pulled + 0.5 * times(terms.curvature, eta)
+            crossed = self.crossed_slope(number, state)
+            total = total + jnp.sum(eta * (own + 0.5 * crossed))
+        return total + jnp.dot(slope, d) + 0.5 * jnp.dot(d, matrix @ d)

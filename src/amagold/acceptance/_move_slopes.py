@@ -1,0 +1,42 @@
+"""The coefficients, with the effects moving along: eta is fixed, and u_g = u_r + eta_g - C_g d.
+
+    d* = m + cos(h) (d - m) + sin(h) M^(-1/2) xi
+
+is accepted with min(1, exp(t . (d* - d) + sum_g l_g)), t the tilt that m is moved by.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from amagold.acceptance._effect_state import EffectDraws, EffectState
+from amagold.acceptance._effect_visits import EffectVisits, no_visit
+from amagold.acceptance._group_visit import Visit
+from amagold.core import trees
+from amagold.core.shapes import Scalar
+from amagold.target import Target
+
+SHORT = 0.25  # of the slopes' angle, now and then: out of tails
+
+
+def move_slopes(
+    sweep: EffectVisits, target: Target, draws: EffectDraws, state: EffectState
+) -> tuple[EffectState, Visit, Scalar]:
+    """Where they are then, the rows that were asked, and log a."""
+    slope, matrix, tilt = sweep.slopes_given(state)
+    factor = jnp.linalg.cholesky(matrix)
+    mean = -jax.scipy.linalg.cho_solve((factor, True), slope + tilt)
+    is_short = draws.is_short & (sweep.bounds is not None)
+    angle = sweep.angle * jnp.where(is_short, SHORT, 1.0)
+    noise = jax.scipy.linalg.solve_triangular(factor, draws.slopes, lower=True, trans=1)
+    there = mean + jnp.cos(angle) * (state.slopes - mean) + jnp.sin(angle) * noise
+    log_ratio = jnp.dot(tilt, there - state.slopes)
+    proposed = state._replace(slopes=there)
+    largest = sweep.largest
+    found = no_visit(sweep.factors[largest])
+    if sweep.bounds is not None:
+        bounds = sweep.row_bounds(largest, state, proposed)
+        spread, key = sweep.slope_spread, draws.slope_key
+        found = sweep.visit_all(largest, target, state, proposed, bounds, spread, key)
+        log_ratio = log_ratio + jnp.sum(found.log_ratios)
+    is_accepted = jnp.isfinite(log_ratio) & (draws.slope_test < log_ratio)
+    return trees.where(is_accepted, proposed, state), found, log_ratio
