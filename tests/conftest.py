@@ -2,6 +2,7 @@
 everywhere.
 """
 
+import collections
 import gc
 import itertools
 import os
@@ -74,6 +75,20 @@ def shapes_are_checked_where_they_are_made(request):
 def unchecked(shapes_are_checked_where_they_are_made):
     """Wrong types come through, as they do for a user, who gets a sentence."""
     jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """`few(n)`: of a test's cases that are not slow already, n stay in `make test`."""
+    seen = collections.Counter()
+    for item in items:
+        few = item.get_closest_marker("few")
+        if few is None or item.get_closest_marker("slow") is not None:
+            continue
+        function = item.nodeid.split("[")[0]
+        seen[function] += 1
+        if seen[function] > few.args[0]:
+            item.add_marker(pytest.mark.slow)
 
 
 _allowed = [MOST_RESIDENT]

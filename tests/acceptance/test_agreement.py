@@ -97,6 +97,7 @@ def test_bounds_given_to_the_test_are_compared_too():
         acceptance.tuna(center=CENTER, bounds=WITHOUT_WEIGHTS).bind(posterior(weighted, RIGHT))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_models_agree_with_their_bounds(name):
     """In all units, and for tables that are far from centred."""

@@ -379,6 +379,7 @@ def test_with_a_small_error_draws_stay(test, most):
     assert share < most, "of the data"
 
 
+@pytest.mark.slow
 def test_with_a_large_error_they_move():
     # the p-value of 0.5 is the ratio of the first batch, taken as it is
     assert moved(acceptance.austerity(0.5, 16, 0))[0] > PLANTED
@@ -398,6 +399,7 @@ def test_an_error_that_barker_has_no_room_for_is_seen():
 # the surface
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("sampler", "test", "label"),
     [

@@ -33,6 +33,7 @@ def test_nested_factors_are_found_whatever_they_are_called():
     np.testing.assert_array_equal(found[3, 2].parents, [0, 0, 2, 1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("outer", "inner", "columns"),
     [

@@ -107,6 +107,7 @@ def test_bounds_believed_beyond_their_ball_stop_the_run():
         amagold.run_chains(sampler, jax.random.key(0), exact_draws(200_000)[:64], 50)
 
 
+@pytest.mark.slow
 def test_a_wrong_rule_stops_the_run(monkeypatch):
     def too_small(space, params, x):
         value, *others = smooth.exponential(x.value)

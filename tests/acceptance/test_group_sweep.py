@@ -132,6 +132,7 @@ def moved(family, sweep, num_draws=NUM_DRAWS):
     return worst(features(states.position) - features(draws)), info
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
     [
@@ -202,6 +203,7 @@ class MovingReference(GroupSweep):
         return GroupSweep.move_slopes(moving, target, draws, memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [
@@ -264,6 +266,7 @@ def _remainders(sweep, memory, there):
     return found[1] - found[0]
 
 
+@pytest.mark.slow
 def test_the_arrow_is_the_hessian():
     generator = np.random.default_rng(1)
     size = 300

@@ -165,6 +165,7 @@ def large(family=models.logistic):
     return family(table, generator.integers(0, 3 if family is models.ordinal else 2, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
     [

@@ -96,6 +96,7 @@ def test_prediction(problem, plan, batch_size, num_steps, step_size):
     )
 
 
+@pytest.mark.slow
 def test_one_pass_over_the_data(problem):
     """tau = 0.5 in one pass: independent batches are mostly rejected, a shuffled epoch nearly
     behaves like the full batch.

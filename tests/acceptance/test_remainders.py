@@ -120,6 +120,7 @@ def in_double(energy, order, center, step, is_near):
     ).sum()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("order", some_of([0, 1, 2], 2))
 @pytest.mark.parametrize("name", FAMILIES)
 def test_remainders_are_right_at_every_scale(name, order):

@@ -186,6 +186,7 @@ def test_bugs_planted_in_slots_are_seen(few_slots, change):
     assert found > PLANTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_slots", some_of([2, 64, 1000], 64))
 def test_slots_hold_the_largest_bound_of_their_rows(most_slots, monkeypatch):
     jax.clear_caches()
@@ -221,6 +222,7 @@ def test_the_alias_table_has_the_weights():
     np.testing.assert_allclose(mass / 1000, weights / weights.sum(), rtol=1e-4, atol=1e-9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1e-3, 0.05, 3.0])
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_remainders_are_precise_however_small(order, size):

@@ -37,6 +37,7 @@ def acceptance_after(problem, start, wanted, num_chains=64):
     return float(run.sample_stats["acceptance_rate"].mean()), run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", some_of([1e-4, 1e-2, 1.0], 1e-4))
 @pytest.mark.parametrize("problem", some_of(PROBLEMS, "double well"))
 def test_acceptance_reaches_its_target_from_starts_ten_thousand_times_apart(problem, start):
@@ -101,6 +102,7 @@ def correlated():
     return amagold.Density(log_density), {"a": np.zeros(2), "b": 0.0}, covariance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "form"),
     [pytest.param("diagonal", DiagonalMass, marks=pytest.mark.slow), ("dense", DenseMass)],

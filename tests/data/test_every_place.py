@@ -72,6 +72,7 @@ def test_a_walk_sees_each_example_once(place, chunk_size):
     np.testing.assert_array_equal(found, NUMBERS + 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("chunk_size", [3, pytest.param(11, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("asked", [[True], [False], [True, False], [False, False]])
 def test_a_walk_that_nobody_asks_for_is_not_made(place, asked, chunk_size):
@@ -148,6 +149,7 @@ def log_prior(position):
     return -0.5 * position**2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "num_chains", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4))]
 )

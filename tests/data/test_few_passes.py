@@ -57,6 +57,7 @@ def much(monkeypatch):
     monkeypatch.setattr("amagold.mode._mode_search.MORE", 4_000)
 
 
+@pytest.mark.slow
 def test_two_passes(much):
     passes, run = num_passes(num_samples=200, num_warmup=100)
     assert run.plan.test == "tuna", "the plan must be the one that reads a few rows"

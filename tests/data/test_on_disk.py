@@ -82,6 +82,7 @@ def in_memory():
     return draws_of({name: TABLE[name].to_numpy() for name in TABLE.column_names})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [pytest.param(make, marks=() if make is parquet else pytest.mark.slow) for make in FORMATS],

@@ -51,6 +51,7 @@ def target_of(case, **options):
     return amagold.from_numpyro(case.model, *case.args, **case.kwargs, **options)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", EVERY)
 def test_prior_and_rows_are_the_potential(name):
     target = target_of(EVERY[name])
@@ -123,6 +124,7 @@ def test_a_start_outside_its_support_is_refused():
         amagold.sample(target, 10, 10, init=start, progress=False)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", LINEAR)
 def test_likelihoods_through_a_linear_predictor_have_bounds(name):
     target = target_of(LINEAR[name])

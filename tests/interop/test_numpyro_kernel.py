@@ -99,6 +99,7 @@ def test_warm_up_goes_on_to_draws():
     assert int(run.last_state.i) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mass", [pytest.param("diagonal", marks=pytest.mark.slow), "dense"])
 def test_warm_up_tunes(mass):
     own = kernel(
@@ -113,6 +114,7 @@ def test_warm_up_tunes(mass):
     assert run.last_state.adapt_state.inverse_mass_matrix.ndim == 1 + (mass == "dense")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_predictive_takes_the_draws():
     case = EVERY["logistic"]

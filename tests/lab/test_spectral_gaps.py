@@ -41,6 +41,7 @@ def test_the_gap_of_a_gaussian_is_known(gaps):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "step_size"), [("double_well", 0.25), ("gaussian", 0.1)])
 @pytest.mark.parametrize("noise", [0.3, 1.0, 2.0])
 def test_gaps_follow_the_acceptance_and_exceed_the_bound(gaps, name, step_size, noise):

@@ -176,6 +176,7 @@ def test_a_whole_hessian_is_taken_where_it_is_worth_it(num_parameters, num_examp
     assert curvature_file.is_worth_it(num_parameters, num_examples) == is_dense
 
 
+@pytest.mark.slow
 def test_some_hundreds_of_parameters_have_a_whole_hessian():
     generator = np.random.default_rng(0)
     predictors = generator.normal(size=(900, 300)).astype(np.float32)
@@ -258,6 +259,7 @@ def test_a_start_that_nothing_around_supports_is_the_mode():
     )
 
 
+@pytest.mark.slow
 def test_no_pass_over_the_data_is_made_twice(monkeypatch):
     """What the search for the mode found there serves the curvature and the reference."""
     from amagold.mode import _curvature, _derivatives, _newton, _reference

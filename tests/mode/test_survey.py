@@ -158,6 +158,7 @@ def test_the_larger_clump_is_found_from_the_smaller():
     assert float(found.mode.position[0]) == pytest.approx(mean, abs=0.05)
 
 
+@pytest.mark.slow
 def test_modes_of_many_parameters_are_kept_apart():
     """Where no Hessian is taken: from `init` alone one of the two would be found."""
     target = two_gaussians(size=300)
@@ -194,6 +195,7 @@ def test_hidden_mass_is_never_silent(target, seed):
     assert any(sentence.startswith("R-hat") for sentence in sampled(target, seed).warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -214,6 +216,7 @@ def test_one_chain_is_told_of_the_modes_it_does_not_see():
     assert any(sentence.startswith("several modes") for sentence in run.warnings)
 
 
+@pytest.mark.slow
 def test_a_far_start_comes_in_on_a_plan_with_control_variates():
     """Four hundred standard deviations out, where gradients about the mode know nothing."""
     generator = np.random.default_rng(0)

@@ -463,6 +463,7 @@ def test_the_words_of_a_prior_are_no_format_string():
     assert prior.sentences() == ("{0.__class__} {0:99999999999d} {9:.4g} and 2.5",)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", MAKERS)
 def test_outcomes_to_expect(name):
     """The log density has all constants, and mean and draws are its own."""

@@ -46,6 +46,7 @@ def shares(num_classes, slack=1.0):
     return found / np.array(bounds.derivatives), labels
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_classes", [3, 5, 8])
 def test_bounds_hold_in_every_direction(num_classes):
     found, labels = shares(num_classes)

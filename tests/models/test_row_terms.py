@@ -38,6 +38,7 @@ def log_densities(target, scales=(0.0, 0.5, 1.0)):
     return np.array(found)[1:] - np.array(found)[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_a_weight_is_that_many_rows(name):
     build, y = getattr(models, name), OUTCOMES[name]

@@ -97,6 +97,7 @@ def shares(name, bounds, slack=1.0):
     return found[0] / bounds.derivatives[1], found[1] / bounds.derivatives[2], np.asarray(grown)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TWO_NUMBERS)
 def test_bounds_hold_in_every_direction(name):
     bounds = built(name).bounds

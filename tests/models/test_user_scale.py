@@ -92,6 +92,7 @@ def runs():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_defaults_give_the_posterior_in_the_users_units(runs, name):
     x, y = TABLES[name]

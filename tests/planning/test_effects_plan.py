@@ -37,6 +37,7 @@ def one_intercept():
     return models.mixed(x, y, {"1|g": group})
 
 
+@pytest.mark.slow
 def test_a_mixed_model_is_sampled_by_sweeps(tmp_path):
     """Stored, stopped and resumed: the same draws to the bit."""
     target = one_intercept()

@@ -63,6 +63,7 @@ def assert_alike(ours, theirs):
         assert len(np.unique(ours[name])) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 )
@@ -87,6 +88,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", some_of(WRONG, "other data", "other columns", "fails"))
 def test_who_differs_is_named_by_all(what, table, tmp_path):
     code, said, _ = launched(2, what, table, tmp_path / "out")

@@ -143,6 +143,7 @@ def test_other_tests_walk_over_all_parts():
         assert len(np.unique(found[0])) > 20
 
 
+@pytest.mark.slow
 def test_a_row_that_was_not_asked_for_moves_no_chain(monkeypatch):
     """A planted bug of the exchange: rows come back without what they are known by."""
     original = Spread._own_mark

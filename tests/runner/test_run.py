@@ -37,6 +37,7 @@ def test_the_cut_does_not_show(name):
     assert len(np.unique(whole.position[:, -1, 0])) == 4, "chains must differ"
 
 
+@pytest.mark.slow
 def test_thinning_keeps_every_so_many_of_the_same_draws():
     sampler = SAMPLERS["amagold irreversible"](TARGETS["vector"][0], 0.1)
     positions = start("vector", 2)

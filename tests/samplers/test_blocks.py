@@ -81,6 +81,7 @@ class Named(NamedTuple):
     mean: Any
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", ["mapping", "several at once", "NamedTuple"])
 def test_positions_of_any_form(form):
     on, places = named_target(), {"log_scale": hmc, "mean": with_batches}

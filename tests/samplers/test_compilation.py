@@ -57,6 +57,7 @@ def test_a_run_compiles_few_programs(make, of_chunks, most):
     assert len(found) <= most, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"num_samples": 61}, {"num_samples": 7, "thin": 3}])
 def test_a_short_last_chunk_is_no_program_of_its_own(monkeypatch, options):
     """Chunks of up to 20 transitions do not fit evenly, and the draws are those of one chunk."""

@@ -23,6 +23,7 @@ FIELDS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("form", some_of(TARGETS, "nested"))
 @pytest.mark.parametrize("name", SOME)
 def test_protocol_on_any_pytree(name, form):
@@ -52,6 +53,7 @@ def test_protocol_on_any_pytree(name, form):
     assert moved == bool(info.is_accepted)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_vmap_over_chains_is_each_chain_alone(name):
     target, position = TARGETS["nested"]
@@ -70,6 +72,7 @@ def test_vmap_over_chains_is_each_chain_alone(name):
             np.testing.assert_allclose(found[chain], wanted, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_one_trace_for_a_hundred_step_sizes(name):
     target, position = TARGETS["vector"]
@@ -106,6 +109,7 @@ def test_data_is_an_argument_and_not_a_constant(name):
     assert not [constant for constant in program.consts if np.size(constant) >= 12]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("name", SOME)
 def test_no_key_is_used_twice(name, late, monkeypatch):
@@ -133,6 +137,7 @@ def test_the_checker_of_keys_sees_a_key_used_twice():
         jax.jit(broken)(jax.random.key(0))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_late_drawing_gives_the_same_bits(name, monkeypatch):
     monkeypatch.setattr("amagold.core.randomness.BLOCK_SIZE", 0)
@@ -187,6 +192,7 @@ def test_counts_of_examples(name):
     assert int(info.num_energy_examples) == (0 if name in BIASED else 12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_double_precision_positions_work(name):
     target, position = TARGETS["vector"]

@@ -101,6 +101,7 @@ def combinations():
         )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("posterior", "test", "resample_momentum"), list(combinations()))
 def test_exact_draws_stay_exact(posterior, test, resample_momentum, request):
     case = posterior()

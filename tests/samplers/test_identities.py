@@ -5,6 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from exact_target import NUM_EXAMPLES, target
 
 import amagold
@@ -32,6 +33,7 @@ def test_a_full_batch_gives_l2mc():
         np.testing.assert_allclose(info.log_ratio, wanted_info.log_ratio, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_full_batch_without_friction_gives_hmc():
     """Same proposal and same ratio as a textbook leapfrog with exp(H - H*)."""
     step_size, num_steps, mass = 0.1, 7, 2.0

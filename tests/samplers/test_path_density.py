@@ -6,6 +6,7 @@ import hypothesis.strategies as some
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from scipy.stats import multivariate_normal
 
@@ -104,6 +105,7 @@ def test_amagold_is_eq_6(seed, num_steps, step_size, friction):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     seed=some.integers(0, 2**31), num_steps=some.integers(1, 6), step_size=some.floats(0.02, 0.5)

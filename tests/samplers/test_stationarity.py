@@ -52,6 +52,7 @@ def momentum_features(states):
     return np.asarray(jnp.stack([first, second, last, *squares, first * second], axis=-1))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", some_of(exact_samplers(), *SOME_EXACT))
 def test_exact_draws_stay_exact(name):
     draws = exact_draws(NUM_CHAINS)
@@ -75,6 +76,7 @@ def test_a_wall_is_honoured_exactly(name):
     assert worst(shift(draws, states)) < 1.0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "name",
     # every third of the irreversible ones here, all of them among the slow tests

@@ -25,6 +25,7 @@ def sampled(init, tmp_path=None, **options):
     return amagold.sample(sampler, 20, 5, 2, init=init, progress=False, store=store, **options)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("init", "names"),
     [

@@ -205,6 +205,7 @@ def mark_incomplete(path):
     store.commit({}, {"is_complete": False})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", [flip_a_byte, truncate, Path.unlink])
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_damaged_chunk_is_found_and_its_draws_are_made_again(tmp_path, many_chunks, harm):
@@ -258,6 +259,7 @@ def test_no_good_checkpoint_left(tmp_path, many_chunks):
     assert amagold.load(path).posterior.sizes["draw"] == 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     """A limit on the size of files stands for a full disk: the operating system refuses the
@@ -291,6 +293,7 @@ def test_a_disk_that_takes_no_more(tmp_path, many_chunks, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_another_sampler_or_other_data_are_noticed(tmp_path):
     path = tmp_path / "run.zarr"
@@ -400,6 +403,7 @@ def said_on_resuming(path, target_or_sampler):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("test", some_of(TESTS, "full", "barker"))
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_another_target_is_noticed_whatever_the_test_remembers(tmp_path, test):
@@ -425,6 +429,7 @@ def test_another_target_is_noticed_whatever_the_test_remembers(tmp_path, test):
         assert run.label == amagold.load(copy).label == "mixed: resumed with another target"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_another_prior_is_noticed_among_many_examples(tmp_path):
     """The whole energy differs by a few of its many thousand nats, and a planned test remembers
@@ -598,6 +603,7 @@ HEART = amagold.models.logistic(
 QUICK = ("irreversible", "planned", "searched")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in KINDS]
 )

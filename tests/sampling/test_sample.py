@@ -110,6 +110,7 @@ numpy.save(sys.argv[1], run.posterior["theta"].values)
 """
 
 
+@pytest.mark.slow
 def test_one_and_two_devices_use_the_same_random_numbers(tmp_path):
     found = []
     for count in ("1", "2"):
@@ -590,6 +591,7 @@ def test_draws_stay_when_they_cannot_be_checked(monkeypatch):
     assert run.posterior.sizes["draw"] == 20
 
 
+@pytest.mark.slow
 @few_draws
 @pytest.mark.parametrize(
     ("name", "value"),

@@ -110,6 +110,7 @@ def test_old_rows_are_not_walked_over(run):
     assert updated.sampler.acceptance.table.num_rows == OLD + 50
 
 
+@pytest.mark.few(1)
 def test_the_table_is_that_of_all_rows(run):
     updated = amagold.update(run, (X[OLD:], Y[OLD:]), 100, progress=False)
     test, before = updated.sampler.acceptance, run.sampler.acceptance

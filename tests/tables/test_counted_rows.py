@@ -120,6 +120,7 @@ def test_weights_are_repeated_rows(family, monkeypatch):
     assert agree(next_steps(ours), wanted) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["logistic", pytest.param("probit", marks=pytest.mark.slow)])
 def test_trials_are_rows_of_zeros_and_ones(family):
     ours = invented_draws("ill ~ x + ward", table(), family, trials="persons")

@@ -69,6 +69,7 @@ def test_codes_are_the_expanded_matrix():
     )
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_those_of_differentiation():
     target = model().target
     position = jnp.full(target.init.shape, 0.1)

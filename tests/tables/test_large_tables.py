@@ -48,6 +48,7 @@ def draws_of(formula, posterior):
     return np.concatenate([each.reshape(*each.shape[:2], -1) for each in found], axis=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 def test_a_part_of_the_diamonds():
     formula, frame = "price ~ carat + cut", real_table("ggplot2/diamonds", every=20)

@@ -69,6 +69,7 @@ def test_names_of_no_axis_are_said():
         posterior(np.zeros(3), names={"row": ["a"]})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "labels",
     [

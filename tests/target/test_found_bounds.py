@@ -104,6 +104,7 @@ CURVES = {
 QUICK = {"sums", "products", "softplus", "log_ndtr", "gammaln"}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CURVES],

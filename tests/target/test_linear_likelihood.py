@@ -91,6 +91,7 @@ def test_what_is_not_covered_is_said():
         acceptance.tuna().bind(target)
 
 
+@pytest.mark.slow
 def test_an_example_without_a_bound_is_named_and_the_plan_does_without():
     target = posterior(lambda z, row: -jnp.abs(z - row["y"]) - 0.5 * z**2, "x")
     with pytest.raises(ValueError, match=r"none was found for example \d+ within 7.41"):

@@ -187,6 +187,7 @@ def test_many_levels_of_another_factor_stand_alone(monkeypatch):
     assert (apart.alone > 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_regression_with_a_factor_has_one_too():
     """The Hessian at its mode."""
     target = one_factor()
@@ -203,6 +204,7 @@ def with_arrow(**settings):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resample", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_exact_draws_of_a_mixed_model_stay_exact(resample):
     draws = exact_effects("logistic", 3_000)

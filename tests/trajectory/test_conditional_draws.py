@@ -139,6 +139,7 @@ class WithoutKicks(ConditionalDraws):
         return end, energies[1] - energies[0]
 
 
+@pytest.mark.slow
 def test_work_is_what_the_expansion_changes_by():
     """Without kicks: log pi^(x) - log pi^(y), and the sum over steps telescopes."""
     own, at = proposal(0), jnp.array([0.4, -1.0])

@@ -123,6 +123,7 @@ def walk(proposal, phase, noise, rows):
     return phases, total
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=some.integers(0, 2**31), num_steps=some.integers(1, 20), scale=some.floats(0.01, 0.3))

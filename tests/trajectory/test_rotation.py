@@ -77,6 +77,7 @@ def turning(target, num_steps, **settings):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_steps", [1, 2, 5])
 def test_a_quarter_turn_of_a_gaussian_is_an_independent_draw(num_steps):
     """Nothing is left for the gradient to do, so nothing is rejected, and where the chain was is
@@ -117,6 +118,7 @@ def test_the_centre_must_be_like_the_position():
         amagold.amortized(gaussian(), Rotation(1.0, as_mass(1.0), jnp.zeros(2))).init(jnp.zeros(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", some_of([credit, counts], counts))
 @pytest.mark.parametrize("num_steps", some_of([1, 2, 3], 2))
 def test_the_predicted_acceptance_is_cautious(target, num_steps):
@@ -172,6 +174,7 @@ def test_the_plan_turns_what_is_nearly_gaussian(target, integrator):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
 @pytest.mark.parametrize(
     "warmup",
@@ -188,6 +191,7 @@ def test_who_asks_for_adaptation_gets_it(warmup):
     assert float(run.sample_stats["acceptance_rate"].mean()) == pytest.approx(wanted, abs=0.05)
 
 
+@pytest.mark.slow
 def test_chains_come_in_from_far_out():
     """On this skewed posterior a quarter turn from twice as far as the posterior is wide is hardly
     ever accepted.
