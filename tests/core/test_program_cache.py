@@ -1,7 +1,6 @@
 """Compiled programs are found again by other processes, and only where that is safe."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -172,51 +171,3 @@ def test_without_locks_nothing_is_kept(as_installed, monkeypatch):
     monkeypatch.setattr(program_cache.filelock, "FileLock", NoLock)
     with kept_programs():
         assert jax.config.jax_compilation_cache_dir is None
-
-
-MOST_PROGRAMS = 18
-PROGRAM = """
-import jax, numpy as np, hashlib, amagold
-heard = []
-jax.monitoring.register_event_listener(lambda event, **details: heard.append(event))
-lowered = "/jax/core/compile/jaxpr_to_mlir_module_duration"
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, seconds, **details: heard.append(event)
-)
-draw = np.random.default_rng(0)
-X = draw.normal(size=(20_000, 4)).astype(np.float32)
-y = draw.random(20_000) < 0.5
-run = amagold.sample(amagold.models.logistic(X, y), 100, 200, progress=False)
-print(
-    hashlib.sha256(run.posterior["theta"].to_numpy().tobytes()).hexdigest(),
-    heard.count("/jax/compilation_cache/cache_hits"),
-    heard.count("/jax/compilation_cache/cache_misses"),
-    heard.count(lowered),
-)
-"""
-
-
-@pytest.mark.slow
-def test_a_second_process_compiles_nothing_large_and_draws_the_same(tmp_path):
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))
-    } | {"XDG_CACHE_HOME": str(tmp_path)}
-    first, second, without = (
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env=environment | more,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for more in ({}, {}, {program_cache.VARIABLE: "off"})
-    )
-    assert first[0] == second[0] == without[0]
-    assert int(first[1]) == 0
-    assert int(first[2]) > 5
-    # what is compiled in about the time that is worth a file may be written by either
-    assert int(second[1]) >= int(first[2])
-    assert int(second[2]) <= 2
-    assert without[1:3] == ["0", "0"]
-    # each is traced and lowered in Python by every process, found or not: 16 where this was written
-    assert 5 < int(second[3]) <= MOST_PROGRAMS

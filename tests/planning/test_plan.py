@@ -21,7 +21,7 @@ from amagold.models import double_well, logistic
 from amagold.planning._best_acceptance import best_acceptance
 from amagold.planning._candidate_search import best_of, every_candidate
 from amagold.planning._costs import TransitionCosts, costs_of
-from amagold.planning._discretisation import acceptance_from, discretisation_variance, variance_from
+from amagold.planning._discretisation import acceptance_from, discretisation_variance
 from amagold.planning._gradient_noise import measure_noise, noise_variance
 from amagold.planning._leapfrog_option import FRICTION_SHARE, proposal_correlation
 from amagold.planning._plan import Plan, make_plan
@@ -120,7 +120,8 @@ def test_discretisation_at_the_limit_of_stability():
     spectrum = Spectrum(np.array([1.0, 4.0]), np.ones(2))
     assert np.all(np.isinf(discretisation_variance(spectrum, np.array([1.0, 1.5]), 3)))
     assert np.isfinite(discretisation_variance(spectrum, np.array([0.99]), 3)[0])
-    assert variance_from(acceptance_from(0.7)) == pytest.approx(0.7)
+    # 2 Phi(-sqrt(0.7) / 2)
+    assert acceptance_from(0.7) == pytest.approx(2.0 * norm.cdf(-np.sqrt(0.7) / 2.0))
 
 
 @pytest.mark.parametrize(("plan", "num_steps"), [("iid", 12), ("epoch", 20), ("palindrome", 40)])

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-import jax
+from amagold.core.compiling import forget_programs
 
 _runs_once = [False]
 
@@ -30,7 +30,7 @@ def end_of_stage() -> None:
     if _runs_once[0]:
         # what was traced as well as what was compiled: a hundred megabytes together. Who calls one
         # again compiles it again
-        jax.clear_caches()
+        forget_programs()
     give_back()
 
 

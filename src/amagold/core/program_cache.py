@@ -1,6 +1,7 @@
 """Compiled programs are kept on disk, so that a second process need not compile them again.
 
-JAX does the keeping (its persistent compilation cache). It is told to within this library's calls
+JAX does the keeping (its persistent compilation cache) of small programs and of those with a user's
+functions; the library's own are kept whole (`program_files`). Both within this library's calls
 alone, and never where the user has chosen a folder of their own.
 """
 
@@ -21,7 +22,8 @@ from jax.experimental.compilation_cache import compilation_cache
 
 VARIABLE = "AMAGOLD_PROGRAM_CACHE"  # "off", or a folder
 OFF = ("off", "0", "no", "false")
-MOST_BYTES = 2**28  # kept: those used longest ago go first
+MOST_BYTES = 2**28  # kept, half of it by JAX: those used longest ago go first
+WHOLE = "whole"  # the folder of whole programs
 # seconds: what compiles faster is not worth a file
 SHORTEST = 0.02
 PROBLEMS = "Error (reading|writing) persistent compilation cache"
@@ -30,6 +32,7 @@ PATIENCE = 1.0  # seconds for the lock of another process
 _chosen: list[Path | None] = []  # by `keep_programs`; empty if it was not called
 _guard = threading.RLock()
 _depth = [0]
+_in_use: list[Path] = []  # where whole programs are kept now
 
 
 def keep_programs(folder: str | os.PathLike[str] | bool = True) -> Path | None:
@@ -76,7 +79,25 @@ def kept_programs() -> Iterator[None]:
         with _guard:
             _depth[0] -= 1
             if settings is not None:
+                _in_use.clear()
                 _set(settings)
+
+
+def whole_programs() -> Path | None:
+    """The folder of whole programs, within `kept_programs`; None where none are kept."""
+    return _in_use[0] if _in_use and jax.process_count() == 1 else None
+
+
+@contextlib.contextmanager
+def without_jax_keeping() -> Iterator[None]:
+    """Within this JAX compiles anew: what it has read from its cache cannot be written again."""
+    with _guard:
+        before = {"jax_enable_compilation_cache": _setting("jax_enable_compilation_cache")}
+        _set({"jax_enable_compilation_cache": False})
+        try:
+            yield
+        finally:
+            _set(before)
 
 
 def _switch_on() -> dict[str, object] | None:
@@ -89,13 +110,14 @@ def _switch_on() -> dict[str, object] | None:
         return None
     wanted: dict[str, object] = {
         "jax_compilation_cache_dir": str(folder),
-        "jax_compilation_cache_max_size": MOST_BYTES,
+        "jax_compilation_cache_max_size": MOST_BYTES // 2,
         "jax_persistent_cache_min_compile_time_secs": SHORTEST,
         # XLA's own files for GPUs are not bounded in size
         "jax_persistent_cache_enable_xla_caches": None,
     }
     before = {name: _setting(name) for name in wanted}
     _set(wanted)
+    _in_use[:] = [folder / WHOLE]
     return before
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
 from amagold.data._example_chunk import Chunk, chunk_at, scan_chunks
 
 Carry = TypeVar("Carry")
@@ -72,7 +73,7 @@ class InMemory:
 
     def some(self, count: int) -> "InMemory":
         numbers = numbers_of_some(self.num_examples, count)
-        return InMemory(self.arrays if numbers is None else InMemory(self.arrays).rows(numbers))
+        return self if numbers is None else InMemory(_rows_of(InMemory(self.arrays), numbers))
 
     def fingerprint(self) -> str:
         seal = hashlib.sha256()
@@ -88,6 +89,12 @@ class InMemory:
         return jax.tree.map(
             lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, length), self.arrays
         )
+
+
+@jit(ONCE)
+def _rows_of(examples: InMemory, numbers: np.ndarray) -> trees.PyTree:
+    """In one program: every operation of JAX on its own is one to compile."""
+    return examples.rows(numbers)
 
 
 def numbers_of_some(num_examples: int, count: int) -> np.ndarray | None:

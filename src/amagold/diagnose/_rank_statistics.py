@@ -13,10 +13,13 @@ for each coordinate. Draws are finite, at least four of each chain.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
 MOST_VALUES = 2**20  # numbers that are looked at together
+FEW = 2**14  # draws, whose scores take less time than loading scipy
 TAILS = (0.05, 0.95)
 
 Figure = Callable[[np.ndarray], np.ndarray]
@@ -77,15 +80,24 @@ def _halves(draws: np.ndarray) -> np.ndarray:
 
 def _normal_scores(draws: np.ndarray) -> np.ndarray:
     """Normal quantiles of (rank - 3/8) / (number + 1/4); equal draws share their mean rank."""
-    from scipy.special import ndtri  # late, because it is slow to load
-
     flat = draws.reshape(-1, draws.shape[2])
     scores = np.empty(flat.shape)
     for coordinate, values in enumerate(flat.T):
         _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-        rank = np.cumsum(count) - 0.5 * (count - 1)
-        scores[:, coordinate] = ndtri((rank - 0.375) / (len(values) + 0.25))[place]
+        twice = 2 * np.cumsum(count) - (count - 1)  # the mean rank, of which halves occur
+        scores[:, coordinate] = _scores_of_ranks(len(values))[twice - 2][place]
     return scores.reshape(draws.shape)
+
+
+@lru_cache(maxsize=1)
+def _scores_of_ranks(number: int) -> np.ndarray:
+    """Of the ranks 1, 1.5, 2, ... of so many draws."""
+    shares = (np.arange(2, 2 * number + 1) / 2.0 - 0.375) / (number + 0.25)
+    if number <= FEW:  # Python's own, because scipy's is slow to load
+        return np.fromiter(map(NormalDist().inv_cdf, shares.tolist()), np.float64)
+    from scipy.special import ndtri
+
+    return ndtri(shares)
 
 
 def _effective(draws: np.ndarray) -> np.ndarray:

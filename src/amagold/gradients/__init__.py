@@ -2,25 +2,10 @@
 
 An estimator draws its randomness for a whole trajectory at once, apart from the position where it
 is used.
+
+The names are those of `__init__.pyi`; each loads when it is first used.
 """
 
-from amagold.gradients._control_variate import ControlVariate, control_variate
-from amagold.gradients._expansion import Expansion, expansion
-from amagold.gradients._full_gradient import Full, full
-from amagold.gradients._gradient_estimator import GradientEstimator
-from amagold.gradients._minibatch import Minibatch, minibatch
-from amagold.gradients._noisy import Noisy, noisy
+import lazy_loader
 
-__all__ = [
-    "ControlVariate",
-    "Expansion",
-    "Full",
-    "GradientEstimator",
-    "Minibatch",
-    "Noisy",
-    "control_variate",
-    "expansion",
-    "full",
-    "minibatch",
-    "noisy",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

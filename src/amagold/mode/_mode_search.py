@@ -24,8 +24,8 @@ NEWTON_PARAMETERS = 256  # up to this many, the search is Newton's
 NEWTON_SPARSE = 2048  # and up to this many, where rows are zero but for a few places
 FEW = 2**15  # examples that a first mode is found from
 MORE = 2**19  # that it is then found from, where there are many more
-# examples times squared parameters: a pass over less costs no more than compiling another program
-MUCH_WORK = 10**9
+# examples times squared parameters: passes over less cost no more than compiling another program
+MUCH_WORK = 2 * 10**8
 MEMORY_SIZE = 10  # past steps that L-BFGS builds its inverse Hessian from
 TRIALS = 20  # energies per line search
 # where rounding stops the search, a decrement up to this many tolerances still counts as the mode

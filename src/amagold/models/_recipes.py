@@ -18,10 +18,10 @@ from amagold.models._noise_shapes import Gaussian, StudentT
 from amagold.models._ordinal import Ordinal
 from amagold.models._priors import LOG_SHAPE, CoefficientPrior, NoisePrior
 from amagold.models._regression import (
-    FAMILIES,
     Likelihood,
     Predictor,
     SharedPredictor,
+    every_family,
     regression,
 )
 from amagold.models._scale import UserScale
@@ -73,7 +73,7 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     name = settings.get("model")
     if name == "double_well":
         return double_well()
-    if name not in FAMILIES and name not in SHAPES and name != SUMS_MODEL:
+    if name not in every_family() and name not in SHAPES and name != SUMS_MODEL:
         raise ValueError(
             f"the run's model must be one of this library's, got {name!r}; name your own with "
             "--target"
@@ -108,7 +108,7 @@ def build_again(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         return residuals.noisy_regression(
             SHAPES[name](**settings["shape"]), data, whole, transform, settings["noise_scale"]
         )
-    outcome, example = FAMILIES[name]
+    outcome, example = every_family()[name]
     data = example(**_of(DATA, arrays))
     shape = _of(NOISE, arrays)
     whole = NoisePrior(prior, **shape, name=LOG_SHAPE) if shape else prior
@@ -136,14 +136,14 @@ def law_again(settings: dict[str, Any]) -> Any:
         raise ValueError(f"the settings of {name!r} are none: {fields!r}")
     if name in SHAPES:
         return UnknownNoise(SHAPES[name](**settings["shape"]))
-    kind = Ordinal if name == ORDINAL else FAMILIES[name].outcome
+    kind = Ordinal if name == ORDINAL else every_family()[name].outcome
     return kind(**settings.get("outcome", {}))
 
 
 def _is_setting(value: Any) -> bool:
     """A number, or the name of a family."""
     return (
-        value in FAMILIES
+        value in every_family()
         if isinstance(value, str)
         else (type(value) in (int, float) and math.isfinite(value))
     )
@@ -189,7 +189,7 @@ def _of_shape(shape: Any, noise_scale: float | None) -> dict[str, Any] | None:
 
 
 def _of_outcome(outcome: Any) -> dict[str, Any] | None:
-    name = _name({name: family.outcome for name, family in FAMILIES.items()}, outcome)
+    name = _name({name: family.outcome for name, family in every_family().items()}, outcome)
     if name is None:
         return None
     fields = dataclasses.asdict(outcome)

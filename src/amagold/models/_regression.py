@@ -68,6 +68,15 @@ def family(name: str, example: type[Any]) -> Callable[[AnyOutcome], AnyOutcome]:
     return remember
 
 
+def every_family() -> dict[str, Family]:
+    """Of all models: each is remembered when its file is loaded."""
+    from amagold import models
+
+    for name in dir(models):
+        getattr(models, name)
+    return FAMILIES
+
+
 @dataclass(frozen=True)
 class Predictor:
     """z = offset + x . theta, one number for each column of the position. Equal settings make equal

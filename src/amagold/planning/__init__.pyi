@@ -8,11 +8,12 @@ from ._at_mode import (
 )
 from ._conditional_option import horseshoe_in as horseshoe_in
 from ._conditional_plan import conditional_plan as conditional_plan, guiding as guiding
-from ._effects_plan import EffectsPlan as EffectsPlan, plan_effects as plan_effects
+from ._effects_plan import EffectsPlan as EffectsPlan
 from ._plan import Plan as Plan, make_plan as make_plan
 from ._starts import (
     bring_near as bring_near,
     disperse as disperse,
     disperse_over as disperse_over,
 )
-from ._sweep_plan import SweepPlan as SweepPlan, plan_sweep as plan_sweep
+from ._sweep_plan import SweepPlan as SweepPlan
+from ._sweeps import plan_sweeps as plan_sweeps

@@ -16,8 +16,6 @@ def best_acceptance(gradient_share: float) -> float:
       gradient_share: f, between 0 (the test costs everything: accept nearly all) and 1 (the test is
         free: 0.234).
     """
-    from scipy.special import log_ndtr  # late, because it is slow to load
-
     checks.number(
         "gradient_share",
         gradient_share,
@@ -32,8 +30,8 @@ def best_acceptance(gradient_share: float) -> float:
 
     def share_at(spread: float) -> float:
         # s phi(s/2) / (4 Phi(-s/2)), which grows with s
-        log_density = -(spread**2) / 8.0 - 0.5 * math.log(2.0 * math.pi)
-        return spread / 4.0 * math.exp(log_density - float(log_ndtr(-spread / 2.0)))
+        density = math.exp(-(spread**2) / 8.0) / math.sqrt(2.0 * math.pi)
+        return spread / 2.0 * density / math.erfc(spread / (2.0 * math.sqrt(2.0)))
 
     low, high = 0.0, 4.0
     for _ in range(60):

@@ -2,9 +2,13 @@
 curvature.
 """
 
+import math
+
 import numpy as np
 
 from amagold.mode._spectrum import Spectrum
+
+_erfc = np.vectorize(math.erfc, [float])  # scipy's is slow to load
 
 
 def turning(spectrum: Spectrum, step_sizes: np.ndarray) -> np.ndarray:
@@ -47,14 +51,5 @@ def discretisation_variance(
 
 def acceptance_from(variance: np.ndarray | float) -> np.ndarray:
     """E min(1, a) = 2 Phi(-s / 2) for log a ~ N(-s^2 / 2, s^2)."""
-    from scipy.special import erfc  # late, because it is slow to load
-
     # a sum that cancels may round to less than zero
-    return erfc(np.sqrt(np.maximum(variance, 0.0)) / (2.0 * np.sqrt(2.0)))
-
-
-def variance_from(acceptance: np.ndarray | float) -> np.ndarray:
-    """s^2 for an acceptance: the inverse of `acceptance_from`."""
-    from scipy.special import erfcinv  # late, because it is slow to load
-
-    return np.square(2.0 * np.sqrt(2.0) * erfcinv(acceptance))
+    return _erfc(np.sqrt(np.maximum(variance, 0.0)) / (2.0 * np.sqrt(2.0)))

@@ -11,6 +11,7 @@ from amagold.adaptation._sgd_burn_in import descend
 from amagold.adaptation._warmup import Warmup
 from amagold.adaptation._window_adaptation import Rules, make_rules
 from amagold.core import trees
+from amagold.core.compiling import ONCE, jit
 from amagold.core.freed_memory import end_of_stage
 from amagold.mode._curvature import Curvature, curvature_at
 from amagold.mode._regions import Region
@@ -50,7 +51,7 @@ def make_keys(seed: int) -> Keys:
     return _split(jax.random.key(seed))
 
 
-@jax.jit
+@jit(ONCE)
 def _split(key: jax.Array) -> Keys:
     """In one program: every operation of JAX on its own is one to compile."""
     return Keys(*jax.random.split(key, len(Keys._fields)))
@@ -123,9 +124,7 @@ def _planned(
     # who asks for an acceptance or a mass wants them adapted
     adapts = settings.warmup.target_acceptance is not None or settings.warmup.mass is not None
     if not adapts and settings.warmup.sgd is None:
-        swept = planning.plan_effects(target, settings.num_chains, keys.starts)
-        if swept is None:
-            swept = planning.plan_sweep(target, settings.num_chains, keys.starts)
+        swept = planning.plan_sweeps(target, settings.num_chains, keys.starts)
         if swept is not None:
             starts = swept.starts if positions is None else positions
             rules = rules_of(swept.sampler, swept.plan, settings)
@@ -217,7 +216,7 @@ def rules_of(
     settings: Settings,
 ) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
-    if isinstance(plan, (Given, planning.SweepPlan, planning.EffectsPlan)):
+    if not isinstance(plan, planning.Plan):  # given, or a sweep
         return make_rules(sampler, settings.num_warmup, settings.warmup)
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
     warmup = Warmup(

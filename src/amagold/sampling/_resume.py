@@ -210,7 +210,7 @@ def _built(
     if isinstance(target_or_sampler, Kernel):
         return target_or_sampler
     reference = engine.restore_reference(checkpoint, target_or_sampler, position)
-    if isinstance(plan, (planning.SweepPlan, planning.EffectsPlan)):
+    if not isinstance(plan, planning.Plan):  # a sweep
         assert reference is not None
         return plan.restored(target_or_sampler, reference)
     norm = engine.restore_norm(checkpoint, position)

@@ -6,33 +6,10 @@ step gained or lost:
 where P is the proposal's density, zeta its minibatch, phi the density of the momentum and ^ the
 involution that turns time around. Section 4 of the paper then needs only log pi(y) - log pi(x) +
 (sum of work) for an exact test.
+
+The names are those of `__init__.pyi`; each loads when it is first used.
 """
 
-from amagold.trajectory._densities import from_densities
-from amagold.trajectory._euler import Euler
-from amagold.trajectory._langevin import Langevin
-from amagold.trajectory._leapfrog import Leapfrog
-from amagold.trajectory._nose_hoover import NoseHoover
-from amagold.trajectory._obabo import Obabo
-from amagold.trajectory._phase import Phase, Proposal, Thermostatted
-from amagold.trajectory._preconditioned import Preconditioned, RunningPreconditioner
-from amagold.trajectory._random_walk import RandomWalk
-from amagold.trajectory._rotation import Rotation
-from amagold.trajectory._ubu import Ubu
+import lazy_loader
 
-__all__ = [
-    "Euler",
-    "Langevin",
-    "Leapfrog",
-    "NoseHoover",
-    "Obabo",
-    "Phase",
-    "Preconditioned",
-    "Proposal",
-    "RandomWalk",
-    "Rotation",
-    "RunningPreconditioner",
-    "Thermostatted",
-    "Ubu",
-    "from_densities",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
