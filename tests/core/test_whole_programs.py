@@ -336,6 +336,6 @@ def test_a_second_process_traces_little_and_draws_the_same(tmp_path):
     # of the library's own models only operations outside of programs are lowered again; a user's
     # functions are traced by every process
     for name in set(without) - {"own", "mixed"}:
-        assert second[name][1] <= without[name][1] / 3, name
+        assert second[name][1] < without[name][1] / 2, name
     assert second["mixed"][1] < without["mixed"][1]
     assert second["own"][1] == first["own"][1] > 5
