@@ -72,6 +72,16 @@ def test_a_short_last_chunk_is_no_program_of_its_own(monkeypatch, options):
     assert cut.posterior.sizes["draw"] == options["num_samples"]
 
 
+def test_chunks_of_a_sweep_share_one_program_with_its_warm_up(monkeypatch):
+    """Its states have arrays without elements, which a program returns as whole on every device."""
+    generator = np.random.default_rng(0)
+    target = amagold.models.mixed(None, generator.random(600) < 0.5, {"1|g": np.arange(600) % 30})
+    monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 20)
+    sampled = lambda: amagold.sample(target, 100, 100, progress=False)  # noqa: E731
+    found = programs_of(sampled)
+    assert found.count("jit(_run_chunk)") == 1, found
+
+
 def test_fewer_draws_than_a_block_of_the_warm_up_need_no_other_program():
     target = regression(200, 3)
     found = programs_of(lambda: amagold.sample(target, 30, 200, progress=False))

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from amagold.adaptation import _dual_averaging as step_size
+from amagold.adaptation._mass_settings import step_sizes
 from amagold.adaptation._window_adaptation import Progress, Rules, Trace, mass_scale_of
 from amagold.adaptation._windows import NUM_BLOCKS
 from amagold.core.compiling import ONCE, jit
@@ -25,10 +26,11 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     """
     count = min(block_transitions(rules.num_warmup), rules.num_warmup - at.done)
     is_coming_in = rules.begins_short and at.done == 0
-    short = np.float32(SHORT) * np.asarray(at.sampler.settings["step_size"], np.float32)
-    running = (
-        at.sampler.with_settings(step_size=jax.device_put(short)) if is_coming_in else at.sampler
-    )
+    used, running = step_sizes(at.sampler), at.sampler
+    if is_coming_in:
+        assert used is not None
+        used = np.float32(SHORT) * used
+        running = at.sampler.with_settings(step_size=jax.device_put(used))
     [(states, kept)] = run_chunks(
         running,
         key,
@@ -40,7 +42,6 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
     )
     check_bounds(kept.info)
     rates, divergent = np.asarray(kept.info.acceptance_rate), np.asarray(kept.info.is_divergent)
-    used = float(running.settings["step_size"])
     sampler, step = at.sampler, at.step
     if rules.target_acceptance is not None and not is_coming_in:
         # what suits one Gaussian may be hopeless in another well: where turns are tuned, the chain
@@ -54,7 +55,8 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
             sampler, np.asarray(step.log_average if done else step.log_step), rules
         )
     trace = Trace(
-        np.full(count, used, np.float32),
+        # a sweep has no steps
+        np.full(count, 1.0 if used is None else used, np.float32),
         rates,
         divergent,
         np.full(count, sampler.num_steps, np.int32),

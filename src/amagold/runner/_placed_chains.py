@@ -12,7 +12,7 @@ from amagold.data import CHAIN, elsewhere_in, spread_in
 from amagold.runner._ahead import chunk_ahead
 from amagold.runner._block import Advanced, Hook, chunk
 from amagold.runner._layout import Layout
-from amagold.runner._placement import chain_mesh, specs_of, spread
+from amagold.runner._placement import chain_mesh, specs_of, spread, with_empty_in_place
 from amagold.samplers import Sampler, State
 
 
@@ -42,7 +42,7 @@ class PlacedChains(NamedTuple):
             self.sampler,
             self.key,
             self.numbers,
-            (states, following),
+            (with_empty_in_place(self.mesh, states), following),
             np.uint32(first),
             np.uint32(count),
             layout,

@@ -69,6 +69,16 @@ def spread(mesh: Mesh | None, by_chain: Any, shared: Any) -> tuple[Any, Any]:
     return by_chain, jax.tree.map(put, shared, is_leaf=lambda node: isinstance(node, Spread))
 
 
+def with_empty_in_place(mesh: Mesh | None, by_chain: Any) -> Any:
+    """Of an array without elements a program says that it is whole on every device, and would be
+    compiled anew for it when it is called next.
+    """
+    if mesh is None:
+        return by_chain
+    place = NamedSharding(mesh, Spec(CHAIN))
+    return jax.tree.map(lambda leaf: leaf if leaf.size else _put(leaf, place), by_chain)
+
+
 def specs_of(tree: Any) -> Any:
     """How a program's arguments lie on the devices: all on each, but for data that are split."""
     return jax.tree.map(

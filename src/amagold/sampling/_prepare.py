@@ -216,8 +216,9 @@ def rules_of(
     settings: Settings,
 ) -> Rules:
     """What warm-up adapts; the user's word goes before the plan's."""
-    if not isinstance(plan, planning.Plan):  # given, or a sweep
-        return make_rules(sampler, settings.num_warmup, settings.warmup)
+    if not isinstance(plan, planning.Plan):  # given, or a sweep, whose warm-up tunes nothing
+        rules = make_rules(sampler, settings.num_warmup, settings.warmup)
+        return rules._replace(by_block=not isinstance(plan, Given))
     wanted = settings.warmup.target_acceptance or plan.target_acceptance
     warmup = Warmup(
         wanted,
