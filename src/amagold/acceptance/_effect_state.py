@@ -1,5 +1,7 @@
 """Where a chain over a mixed model is, what one sweep draws, and what it tells."""
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -134,70 +136,93 @@ def draw_sweep(
     num_rows: Any,
     pairs: tuple[NestedPair, ...] = (),
 ) -> EffectDraws:
-    shared, *own = jax.random.split(key, 1 + len(forms))
-    of_factors: list[tuple[Any, ...]] = []
-    for form, each in zip(forms, own, strict=True):
-        effects, tests, visit, walk, scale, gamma, steps, coins = jax.random.split(each, 8)
-        size = form.num_effects + form.num_correlations
-        is_single = form.num_effects == 1
-        length = 0 if is_single else num_steps
-        one, two = jax.random.split(scale)
-        uniforms = -jax.random.exponential(coins, (2,))
-        of_factors.append(
-            (
-                jax.random.normal(effects, (form.num_levels, form.num_effects)),
-                -jax.random.exponential(tests, (form.num_levels,)),
-                visit,
-                jax.random.normal(walk, (size,)),
-                uniforms[0],
-                one,
-                jax.random.gamma(gamma, 0.5 * form.num_levels) if is_single else jnp.float32(1.0),
-                uniforms[1],
-                jax.random.normal(steps, (length, size)),
-                -jax.random.exponential(two, (length,)),
-            )
-        )
-    slopes, test, visit, stride, coins, noise, means, last = jax.random.split(shared, 8)
-    chances = jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
-    flags = jax.random.uniform(coins, (3,)) < chances
-    tests = -jax.random.exponential(test, (3,))
-    gamma = jax.random.gamma(noise, 0.5 * num_rows) if num_rows is not None else jnp.float32(1.0)
-    columns: list[Any] = [tuple(column) for column in zip(*of_factors, strict=True)]
-    drawn: list[Any] = [
-        jax.random.normal(slopes, (num_slopes,)),
-        tests[0],
-        visit,
-        *columns,
-        gamma,
-        tests[1],
-        jax.random.uniform(stride),
-        flags[0],
-        flags[1],
-        flags[2],
-        jax.random.normal(means, (len(forms),)),
-        tests[2],
-        last,
-        tuple(
-            # beyond the keys above, which a fold of a small number would be again
-            _draw_nested(jax.random.fold_in(key, 1 + len(forms) + number), pair, forms, num_steps)
-            for number, pair in enumerate(pairs)
-        ),
+    """All numbers of one kind by one call of the generator: each call takes its time to compile,
+    and to begin.
+    """
+    of_normals, of_tests, of_uniforms, of_gammas, of_keys = jax.random.split(key, 5)
+    widths = [form.num_effects + form.num_correlations for form in forms]
+    lengths = [0 if form.num_effects == 1 else num_steps for form in forms]
+    levels = [form.num_levels for form in forms]
+    both = [[forms[number] for number in pair.factors] for pair in pairs]
+    normals = _Cut(lambda size: jax.random.normal(of_normals, (size,)))
+    effects = [normals.part(form.num_levels, form.num_effects) for form in forms]
+    walks = [normals.part(width) for width in widths]
+    long_walks = [
+        normals.part(length, width) for length, width in zip(lengths, widths, strict=True)
     ]
-    return EffectDraws(*drawn)
-
-
-def _draw_nested(
-    key: RandomKey, pair: NestedPair, forms: tuple[FactorForm, ...], num_steps: int
-) -> NestedDraws:
-    walks, strides, tests, shares = jax.random.split(key, 4)
-    both = [forms[number] for number in pair.factors]
-    size = sum(form.num_effects + form.num_correlations for form in both)
-    return NestedDraws(
-        jax.random.normal(walks, (num_steps, size)),
-        jax.random.uniform(strides, (num_steps, 2)),
-        -jax.random.exponential(tests, (num_steps,)),
-        jax.random.normal(shares, (both[0].num_levels, len(pair.columns[0]))),
+    slopes, means = normals.part(num_slopes), normals.part(len(forms))
+    nested_walks = [
+        normals.part(num_steps, sum(each.num_effects + each.num_correlations for each in two))
+        for two in both
+    ]
+    nested_shares = [
+        normals.part(two[0].num_levels, len(pair.columns[0]))
+        for two, pair in zip(both, pairs, strict=True)
+    ]
+    # logarithms of uniform numbers
+    tests = _Cut(lambda size: -jax.random.exponential(of_tests, (size,)))
+    level_tests = [tests.part(count) for count in levels]
+    scale_tests, gamma_tests = ([tests.part() for _ in forms] for _ in range(2))
+    long_tests = [tests.part(length) for length in lengths]
+    slope_test, noise_test, mean_test = (tests.part() for _ in range(3))
+    nested_tests = [tests.part(num_steps) for _ in pairs]
+    uniforms = _Cut(lambda size: jax.random.uniform(of_uniforms, (size,)))
+    stride, flags = uniforms.part(), uniforms.part(3)
+    nested_strides = [uniforms.part(num_steps, 2) for _ in pairs]
+    shapes = [0.5 * form.num_levels if form.num_effects == 1 else 1.0 for form in forms]
+    last_shape = 1.0 if num_rows is None else 0.5 * num_rows
+    gammas = jax.random.gamma(of_gammas, jnp.stack([*map(jnp.float32, shapes), last_shape]))
+    keys = jax.random.split(of_keys, 2 + 2 * len(forms))
+    for cut in (normals, tests, uniforms):
+        cut.fill()
+    is_so = flags() < jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
+    return EffectDraws(
+        slopes=slopes(),
+        slope_test=slope_test(),
+        slope_key=keys[0],
+        effects=_all(effects),
+        tests=_all(level_tests),
+        keys=tuple(keys[2 + 2 * number] for number in range(len(forms))),
+        walks=_all(walks),
+        scale_tests=_all(scale_tests),
+        scale_keys=tuple(keys[3 + 2 * number] for number in range(len(forms))),
+        gammas=tuple(gammas[number] for number in range(len(forms))),
+        gamma_tests=_all(gamma_tests),
+        long_walks=_all(long_walks),
+        long_tests=_all(long_tests),
+        noise_gamma=gammas[-1],
+        noise_test=noise_test(),
+        stride=stride(),
+        skewed_walk=is_so[0],
+        all_walk=is_so[1],
+        is_short=is_so[2],
+        means=means(),
+        mean_test=mean_test(),
+        mean_key=keys[1],
+        nested=tuple(
+            NestedDraws(*(part() for part in parts))
+            for parts in zip(nested_walks, nested_strides, nested_tests, nested_shares, strict=True)
+        ),
     )
+
+
+class _Cut:
+    """One long vector of random numbers, to be cut into parts: first asked for, then drawn."""
+
+    def __init__(self, draw: Callable[[int], Array]) -> None:
+        self.draw, self.size, self.values = draw, 0, jnp.zeros(0)
+
+    def part(self, *shape: int) -> Callable[[], Array]:
+        start = self.size
+        self.size += math.prod(shape)
+        return lambda: self.values[start : start + math.prod(shape)].reshape(shape)
+
+    def fill(self) -> None:
+        self.values = self.draw(self.size)
+
+
+def _all(parts: list[Callable[[], Array]]) -> tuple[Array, ...]:
+    return tuple(part() for part in parts)
 
 
 def precision_of(state: EffectState, number: int) -> Array:

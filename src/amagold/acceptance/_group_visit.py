@@ -16,19 +16,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from amagold.acceptance._arrivals import ROUNDING
+from amagold.acceptance._arrivals import ROUNDING, arrivals_of
 from amagold.acceptance._group_rows import GroupRows
 from amagold.acceptance._level_rows import scaled
 from amagold.acceptance._remainders import Remainder, differences_and_rounding
 from amagold.core.array_types import Float32, Int32
-from amagold.core.randomness import unit
 from amagold.core.shapes import Position, RandomKey, Scalar, Whole
 from amagold.mode._reference import Reference
 from amagold.target import Posterior
 from amagold.target._linear_bounds import LinearBounds
 
 PARTS = 2**30  # that the rate is cut into, so that groups are drawn exactly as likely as they count
-NUM_WORDS = 3  # group, row within it, and whether it counts
+NUM_WORDS = 2  # group, and row within it
 
 PerGroup = Float32[Array, " groups"]
 
@@ -60,10 +59,10 @@ class Stream(NamedTuple):
     ends: Array  # of the groups' parts of the rate
     bounds: PerGroup  # of a row, by the parts: rounded up
     num_scanned: Whole
-    num_items: Whole
+    rate: Scalar  # of arrivals
 
 
-def stream_of(rows: GroupRows, question: GroupQuestion, key: RandomKey) -> Stream:
+def stream_of(rows: GroupRows, question: GroupQuestion) -> Stream:
     counts = rows.counts
     is_scanned = (question.kappa * question.bounds >= 1.0) & (counts > 0)
     scan_ends = jnp.cumsum(jnp.where(is_scanned, counts, 0))
@@ -76,14 +75,13 @@ def stream_of(rows: GroupRows, question: GroupQuestion, key: RandomKey) -> Strea
     own = parts.astype(jnp.float32) * part
     weight = question.kappa * counts
     bounds = jnp.where(weight > 0, own / jnp.where(weight > 0, weight, 1.0), 0.0)
-    arriving = jax.random.poisson(key, ends[-1].astype(jnp.float32) * part, dtype=jnp.int32)
     return Stream(
         is_scanned,
         scan_ends,
         ends,
         jnp.where(is_scanned, question.bounds, bounds),
         scan_ends[-1],
-        scan_ends[-1] + arriving,
+        ends[-1].astype(jnp.float32) * part,
     )
 
 
@@ -115,17 +113,18 @@ def visit_by(
     block_size: int,
 ) -> Visit:
     """The same where D_i of rows are asked for by their numbers."""
-    count_key, word_key = jax.random.split(key)
-    stream = stream_of(rows, question, count_key)
+    stream = stream_of(rows, question)
     last_group = rows.counts.shape[0] - 1
 
-    def look(carry: tuple[Whole, Visit]) -> tuple[Whole, Visit]:
-        number, found = carry
+    def look(carry: tuple[Whole, Scalar, Visit]) -> tuple[Whole, Scalar, Visit]:
+        number, time, found = carry
         items = number * block_size + jnp.arange(block_size, dtype=jnp.int32)
-        words = jax.random.bits(
-            jax.random.fold_in(word_key, number), (NUM_WORDS, block_size), jnp.uint32
-        )
-        is_scan, is_item = items < stream.num_scanned, items < stream.num_items
+        arrivals = arrivals_of(key, number, NUM_WORDS, block_size)
+        words = arrivals.words
+        is_scan = items < stream.num_scanned
+        # a Poisson process of rate one: those before the time `rate` arrive
+        times = time + jnp.cumsum(jnp.where(is_scan, 0.0, arrivals.waiting_times))
+        is_item = is_scan | (times < stream.rate)
         scanned = jnp.searchsorted(stream.scan_ends, items, side="right")
         drawn = scaled(words[0], jnp.broadcast_to(stream.ends[-1], words[0].shape))
         drawn = jnp.searchsorted(stream.ends, drawn, side="right")
@@ -144,16 +143,21 @@ def visit_by(
         share = jnp.where(bound > 0, differences / jnp.where(bound > 0, bound, 1.0), 0.0)
         share = jnp.clip(share, -1.0, 1.0)
         down, up = jnp.minimum(share, 0.0) / kappa, jnp.minimum(-share, 0.0) / kappa
-        is_kept = is_arrival & (unit(words[2]) < 1.0 + down)
+        is_kept = is_arrival & (arrivals.keeps < 1.0 + down)
         ratio = jnp.where(is_kept, jnp.log1p(up) - jnp.log1p(jnp.where(is_kept, down, 0.0)), 0.0)
         ratio = jnp.where(is_item & is_scan, -differences, ratio)
-        return number + 1, Visit(
+        told = Visit(
             found.log_ratios.at[groups].add(jnp.where(is_item, ratio, 0.0)),
             found.num_examples + is_item.sum(),
             jnp.maximum(found.broken_bound, jnp.where(is_broken, examples, -1).max()),
             found.squares + jnp.sum(jnp.where(is_arrival, share**2, 0.0)),
             found.num_arrivals + is_arrival.sum(),
         )
+        return number + 1, times[-1], told
+
+    def is_left(carry: tuple[Whole, Scalar, Visit]) -> Array:
+        number, time, _ = carry
+        return (number * block_size < stream.num_scanned) | (time < stream.rate)
 
     none = Visit(
         jnp.zeros_like(question.bounds),
@@ -162,7 +166,4 @@ def visit_by(
         jnp.float32(0.0),
         jnp.int32(0),
     )
-    _, found = jax.lax.while_loop(
-        lambda carry: carry[0] * block_size < stream.num_items, look, (jnp.int32(0), none)
-    )
-    return found
+    return jax.lax.while_loop(is_left, look, (jnp.int32(0), jnp.float32(0.0), none))[2]
