@@ -72,6 +72,7 @@ def test_a_short_last_chunk_is_no_program_of_its_own(monkeypatch, options):
     assert cut.posterior.sizes["draw"] == options["num_samples"]
 
 
+@pytest.mark.slow
 def test_chunks_of_a_sweep_share_one_program_with_its_warm_up(monkeypatch):
     """Its states have arrays without elements, which a program returns as whole on every device."""
     generator = np.random.default_rng(0)
