@@ -90,7 +90,9 @@ class WholePrograms:
         bound.apply_defaults()
         fixed = {name: bound.arguments[name] for name in self.static}
         varying = [value for name, value in bound.arguments.items() if name not in fixed]
-        like = (*_likeness(varying), *fixed.items(), *settings_of_jax())
+        # the types too: 1, 1.0 and True are equal
+        static = tuple((type(value), value) for value in fixed.values())
+        like = (*_likeness(varying), static, settings_of_jax())
         if like not in self.ready:
             self.ready[like] = self._prepared(folder, compiled, bound, fixed, varying)
         program = self.ready[like]

@@ -75,16 +75,16 @@ def _source() -> str:
     return digest.hexdigest()
 
 
-def settings_of_jax() -> tuple[tuple[str, Any], ...]:
+def settings_of_jax() -> str:
     """All that JAX is set to in this thread that may change a program."""
     values = jax.config.values.items()
-    return tuple((name, value) for name, value in values if not any(w in name for w in UNRELATED))
+    return repr([(name, value) for name, value in values if not any(w in name for w in UNRELATED)])
 
 
 def _settings() -> str:
     if not jax.sharding.get_abstract_mesh().empty:
         raise UnknownDependencyError("a mesh that was set from outside")
-    return repr(settings_of_jax())
+    return settings_of_jax()
 
 
 def _words(value: Any) -> str:
