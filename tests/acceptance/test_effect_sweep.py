@@ -136,16 +136,6 @@ class NeighboursTests(EffectSweep):
 
 
 @trees.record()
-class KappaOfAll(EffectSweep):
-    """How many arrivals a level has depends on where all levels are before the move."""
-
-    def visit(self, number, target, here, there, bounds, kappa, key):
-        size = jnp.mean(jnp.abs(here.effects[number]))
-        kappa = kappa * (1.0 + 40.0 * size**2)
-        return super().visit(number, target, here, there, bounds, kappa, key)
-
-
-@trees.record()
 class PriorOfScales(EffectSweep):
     """The scales' own prior is left out where effects are fixed."""
 
@@ -161,7 +151,6 @@ BROKEN = (
     FollowingCenter,
     OneWayBounds,
     NeighboursTests,
-    KappaOfAll,
     PriorOfScales,
 )
 
