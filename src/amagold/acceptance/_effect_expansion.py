@@ -77,7 +77,9 @@ class EffectExpansion:
             effects.append(away + terms.shifts @ slopes)
             scales.append(jnp.reshape(position[scale_name(form.name)], (form.num_effects,)))
             free.append(
-                position[correlation_name(form.name)] if form.num_correlations else jnp.zeros((0,))
+                position[correlation_name(form.name)]
+                if form.num_correlations
+                else jnp.zeros((0,), jnp.float32)
             )
         noise = position[NOISE] - center[NOISE] if NOISE in position else jnp.float32(0.0)
         return EffectState(slopes, tuple(effects), tuple(scales), tuple(free), noise)
@@ -129,7 +131,7 @@ class EffectExpansion:
         """Of the coefficients given eta and the scales: slope at zero, precision, and tilt."""
         share, width = self.quotient(state), self.slope.shape[0]
         slope = share * self.slope + (1.0 - share) * self.prior_slope
-        matrix = share * jnp.eye(width) + (1.0 - share) * self.prior_matrix
+        matrix = share * jnp.eye(width, dtype=jnp.float32) + (1.0 - share) * self.prior_matrix
         tilt = self.tilt
         for number, terms in enumerate(self.factors):
             change = precision_of(state, number) - share * terms.precision
@@ -166,7 +168,10 @@ class EffectExpansion:
         """Of the rows, to second order, from the reference: without priors."""
         d = state.slopes
         # what is left of g and I without the priors of coefficients and effects
-        slope, matrix = self.slope - self.prior_slope, jnp.eye(d.size) - self.prior_matrix
+        slope, matrix = (
+            self.slope - self.prior_slope,
+            jnp.eye(d.size, dtype=jnp.float32) - self.prior_matrix,
+        )
         total = jnp.float32(0.0)
         for number, terms in enumerate(self.factors):
             eta = state.effects[number]

@@ -58,23 +58,25 @@ def gaussian_draw(
     slope_key, noise_key, *keys = jax.random.split(key, 2 + 2 * len(sweep.factors))
     center: Any = sweep.reference.position
     state = sweep.remember(target, center)
-    slopes = jax.random.normal(slope_key, sweep.slope.shape)
+    slopes = jax.random.normal(slope_key, sweep.slope.shape, jnp.float32)
     state = state._replace(slopes=width * slopes)
     for number in range(len(sweep.factors)):
         scales, free = state.scales[number], state.free[number]
         away = (
             width
             * scale_widths[number]
-            * jax.random.truncated_normal(keys[2 * number], -2.0, 2.0, scales.shape)
+            * jax.random.truncated_normal(keys[2 * number], -2.0, 2.0, scales.shape, jnp.float32)
         )
         state = state.with_scales(number, scales + away, free)
     for number in range(len(sweep.factors)):
         known = sweep.conditional(number, state, precision_of(state, number))
         shape = state.effects[number].shape
         # of ten thousand some would be farther out than a chain comes home from in a warm-up
-        drawn = jax.random.truncated_normal(keys[2 * number + 1], -2.0, 2.0, shape)
+        drawn = jax.random.truncated_normal(keys[2 * number + 1], -2.0, 2.0, shape, jnp.float32)
         state = state.with_effects(number, known.mean + solve_upper(known.factor, drawn))
     if sweep.bounds is None:
         rows = jnp.maximum(sweep.num_rows, 1.0)
-        state = state._replace(noise=width * jax.random.normal(noise_key) * (0.5 / rows) ** 0.5)
+        state = state._replace(
+            noise=width * jax.random.normal(noise_key, dtype=jnp.float32) * (0.5 / rows) ** 0.5
+        )
     return state

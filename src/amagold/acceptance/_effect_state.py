@@ -144,7 +144,7 @@ def draw_sweep(
     lengths = [0 if form.num_effects == 1 else num_steps for form in forms]
     levels = [form.num_levels for form in forms]
     both = [[forms[number] for number in pair.factors] for pair in pairs]
-    normals = _Cut(lambda size: jax.random.normal(of_normals, (size,)))
+    normals = _Cut(lambda size: jax.random.normal(of_normals, (size,), jnp.float32))
     effects = [normals.part(form.num_levels, form.num_effects) for form in forms]
     walks = [normals.part(width) for width in widths]
     long_walks = [
@@ -160,18 +160,19 @@ def draw_sweep(
         for two, pair in zip(both, pairs, strict=True)
     ]
     # logarithms of uniform numbers
-    tests = _Cut(lambda size: -jax.random.exponential(of_tests, (size,)))
+    tests = _Cut(lambda size: -jax.random.exponential(of_tests, (size,), jnp.float32))
     level_tests = [tests.part(count) for count in levels]
     scale_tests, gamma_tests = ([tests.part() for _ in forms] for _ in range(2))
     long_tests = [tests.part(length) for length in lengths]
     slope_test, noise_test, mean_test = (tests.part() for _ in range(3))
     nested_tests = [tests.part(num_steps) for _ in pairs]
-    uniforms = _Cut(lambda size: jax.random.uniform(of_uniforms, (size,)))
+    uniforms = _Cut(lambda size: jax.random.uniform(of_uniforms, (size,), jnp.float32))
     stride, flags = uniforms.part(), uniforms.part(3)
     nested_strides = [uniforms.part(num_steps, 2) for _ in pairs]
     shapes = [0.5 * form.num_levels if form.num_effects == 1 else 1.0 for form in forms]
     last_shape = 1.0 if num_rows is None else 0.5 * num_rows
-    gammas = jax.random.gamma(of_gammas, jnp.stack([*map(jnp.float32, shapes), last_shape]))
+    shapes = [jnp.float32(shape) for shape in (*shapes, last_shape)]
+    gammas = jax.random.gamma(of_gammas, jnp.stack(shapes), dtype=jnp.float32)
     keys = jax.random.split(of_keys, 2 + 2 * len(forms))
     for cut in (normals, tests, uniforms):
         cut.fill()
@@ -210,7 +211,7 @@ class _Cut:
     """One long vector of random numbers, to be cut into parts: first asked for, then drawn."""
 
     def __init__(self, draw: Callable[[int], Array]) -> None:
-        self.draw, self.size, self.values = draw, 0, jnp.zeros(0)
+        self.draw, self.size, self.values = draw, 0, jnp.zeros(0, jnp.float32)
 
     def part(self, *shape: int) -> Callable[[], Array]:
         start = self.size
@@ -231,9 +232,11 @@ def precision_of(state: EffectState, number: int) -> Array:
     size = len(rows)
     if size == 1:
         return jnp.exp(-2.0 * state.scales[number])[:, None]
-    zero = jnp.zeros(())
+    zero = jnp.float32(0.0)
     factor = jnp.stack([jnp.stack([*row, *[zero] * (size - len(row))]) for row in rows])
-    inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(size), lower=True)
+    inverse = jax.scipy.linalg.solve_triangular(
+        factor, jnp.eye(size, dtype=jnp.float32), lower=True
+    )
     return inverse.T @ inverse
 
 

@@ -79,7 +79,7 @@ class EffectVisits(EffectBounds):
 def no_visit(terms: FactorTerms) -> Visit:
     """Of a test that needs no rows."""
     zero = jnp.int32(0)
-    nothing = jnp.zeros(terms.form.num_levels)
+    nothing = jnp.zeros(terms.form.num_levels, jnp.float32)
     return Visit(nothing, zero, jnp.int32(-1), jnp.float32(0.0), zero)
 
 

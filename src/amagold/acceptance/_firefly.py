@@ -127,7 +127,7 @@ class FireflyTest(ArrivalTest):
         return Count(
             found.last,
             count.log_ratio + (after - before).sum(),
-            count.num_examples + found.is_read.sum(),
+            count.num_examples + found.is_read.sum(dtype=jnp.int32),
             jnp.maximum(count.broken_bound, jnp.where(is_broken, found.examples, -1).max()),
             count.num_blocks + 1,
         )

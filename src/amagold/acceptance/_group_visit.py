@@ -148,10 +148,10 @@ def visit_by(
         ratio = jnp.where(is_item & is_scan, -differences, ratio)
         told = Visit(
             found.log_ratios.at[groups].add(jnp.where(is_item, ratio, 0.0)),
-            found.num_examples + is_item.sum(),
+            found.num_examples + is_item.sum(dtype=jnp.int32),
             jnp.maximum(found.broken_bound, jnp.where(is_broken, examples, -1).max()),
             found.squares + jnp.sum(jnp.where(is_arrival, share**2, 0.0)),
-            found.num_arrivals + is_arrival.sum(),
+            found.num_arrivals + is_arrival.sum(dtype=jnp.int32),
         )
         return number + 1, times[-1], told
 

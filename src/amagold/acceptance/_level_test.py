@@ -234,7 +234,7 @@ class LevelTest(Acceptance):
         return Count(
             times[-1],
             count.log_ratio + ratio.sum(),
-            count.num_examples + (found.examples >= 0).sum(),
+            count.num_examples + (found.examples >= 0).sum(dtype=jnp.int32),
             jnp.maximum(count.broken_bound, jnp.where(is_broken, found.examples, -1).max()),
             count.num_blocks + 1,
         )

@@ -23,7 +23,7 @@ def move_means(
     """Where they are then, the rows that were asked, and the chance to accept."""
     assert sweep.means is not None
     share, count = sweep.quotient(state), len(sweep.factors)
-    slope, matrix = jnp.zeros(count), share * jnp.eye(count)
+    slope, matrix = jnp.zeros(count, jnp.float32), share * jnp.eye(count, dtype=jnp.float32)
     for number, terms in enumerate(sweep.factors):
         precision = precision_of(state, number)
         known = sweep.conditional(number, state, precision)
@@ -48,6 +48,8 @@ def move_means(
         spread, key = sweep.means.spread, draws.mean_key
         found = sweep.visit_all(largest, target, state, proposed, bounds, spread, key)
         log_ratio = jnp.sum(found.log_ratios)
-    is_accepted = jnp.isfinite(log_ratio) & (draws.mean_test < log_ratio)
-    rate = jnp.where(jnp.isfinite(log_ratio), jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
+    # far from the reference's scales rounding may leave no precision, which the scales alone tell
+    is_known = jnp.isfinite(log_ratio) & jnp.all(jnp.isfinite(move))
+    is_accepted = is_known & (draws.mean_test < log_ratio)
+    rate = jnp.where(is_known, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
     return trees.where(is_accepted, proposed, state), found, rate

@@ -100,7 +100,7 @@ def shifted(pair: NestedPair, state: EffectState, share: Shares) -> EffectState:
     (outer, inner), (ours, theirs) = pair.factors, (np.asarray(each) for each in pair.columns)
     state = state.with_effects(outer, state.effects[outer].at[:, ours].add(share))
     # children without rows lie beyond the last level, where nothing is taken
-    taken = jnp.concatenate([share, jnp.zeros((1, share.shape[1]))])[pair.parents]
+    taken = jnp.concatenate([share, jnp.zeros((1, share.shape[1]), jnp.float32)])[pair.parents]
     return state.with_effects(inner, state.effects[inner].at[:, theirs].add(-taken))
 
 

@@ -172,7 +172,7 @@ class TunaTest(ArrivalTest):
         return Count(
             found.last,
             count.log_ratio + log_ratio,
-            count.num_examples + found.is_read.sum(),
+            count.num_examples + found.is_read.sum(dtype=jnp.int32),
             jnp.maximum(count.broken_bound, broken),
             count.num_blocks + 1,
         )
