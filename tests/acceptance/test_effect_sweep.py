@@ -77,7 +77,7 @@ def test_exact_draws_stay_exact(family):
     assert int(info.broken_bound.max()) == -1
     assert 0.2 < float(info.acceptance_rate.mean()) < 0.99
     rows = np.asarray(info.num_energy_examples)
-    assert 0.0 < rows.mean() < 3.0 * sum(SIZES), "neither nothing nor all of it, thrice"
+    assert 0.0 < rows.mean() < 4.0 * sum(SIZES), "of eight tests, not half of all they could ask"
 
 
 @trees.record()

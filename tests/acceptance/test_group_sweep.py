@@ -220,6 +220,7 @@ def test_planted_bugs_are_seen(broken):
     assert moved(models.logistic, broken(**values))[0] > PLANTED
 
 
+@pytest.mark.slow
 def test_broken_bounds_are_noticed():
     """Rows that exceed what they were bounded by are named."""
     sweep = sweep_of(models.poisson)

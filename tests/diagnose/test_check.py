@@ -1,5 +1,6 @@
 """amagold.check passes exact samplers, fails biased ones, and says when it cannot tell."""
 
+import dataclasses
 from functools import cache
 
 import jax
@@ -13,6 +14,8 @@ from exact_target import exact_draws, target, upper_half
 from false_alarms import NUM_CHECKS, PLANTED, SUITE_FALSE_ALARM_RATE, worst
 
 import amagold
+from amagold.acceptance._effect_sweep import EffectSweep
+from amagold.core import trees
 from amagold.datasets import heart
 from amagold.diagnose import _exactness as exactness, check
 from amagold.diagnose._exactness import BALANCE, _balance
@@ -20,6 +23,7 @@ from amagold.diagnose._reference_draws import all_at, run_reference
 
 START = np.zeros(2, np.float32)
 RIDGE = 0.999999
+FIELDS = [field.name for field in dataclasses.fields(EffectSweep)]
 # of one call: for its verdict, and for calling it undecided
 FALSE_ALARM_RATE = SUITE_FALSE_ALARM_RATE / NUM_CHECKS / 2
 
@@ -183,6 +187,37 @@ def test_the_balance_of_a_gaussian_ratio():
     assert worst(_balance(log_ratio)) < 1.0
     assert worst(_balance(log_ratio + 0.05)) > PLANTED
     np.testing.assert_array_equal(_balance(np.array([np.nan, -np.inf, np.inf])), 0.0)
+
+
+@trees.record()
+class NoPriorOfScales(EffectSweep):
+    """Scales of effects have none."""
+
+    def scale_prior(self, number, target, state):
+        return jnp.float32(0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_sweep_over_effects_is_checked(is_broken):
+    """Narrow effects of unknown scale take the reference longer than its default."""
+    generator = np.random.default_rng(0)
+    x, group = generator.normal(size=(1_200, 1)), np.arange(1_200) % 6
+    z = 0.5 * x[:, 0] + generator.normal(size=6)[group]
+    y = generator.random(1_200) < 1.0 / (1.0 + np.exp(-z))
+    model = amagold.models.mixed(x, y, {"g": group}, scale_prior=amagold.priors.normal(0.0, 1.0))
+    run = amagold.sample(model, 300, 100, progress=False)
+    sampler = run.sampler
+    assert isinstance(sampler.acceptance, EffectSweep)
+    if is_broken:
+        sweep = {name: getattr(sampler.acceptance, name) for name in FIELDS}
+        sampler = dataclasses.replace(sampler, acceptance=NoPriorOfScales(**sweep))
+    position = {
+        name: values.mean(("chain", "draw")).to_numpy() for name, values in run.posterior.items()
+    }
+    report = check(model, sampler, **{**SIZES, "num_reference": 1_000}, position=position)
+    assert report.is_exact_looking is not is_broken
 
 
 @pytest.mark.parametrize(

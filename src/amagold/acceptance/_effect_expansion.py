@@ -152,13 +152,18 @@ class EffectExpansion:
         return total
 
     def evidence(self, number: int, state: EffectState, known: Conditional) -> PerLevel:
-        """J_g."""
+        """J_g, up to what does not depend on the factor's scales.
+
+        In effects u their prior has no slope, so that nothing large cancels where scales are small.
+        """
         terms, precision = self.factors[number], precision_of(state, number)
-        apart = terms.center - terms.shifts @ state.slopes
-        own = jnp.sum(apart * times(precision, apart), axis=-1)
-        gained = jnp.sum(solve_lower(known.factor, known.slope) ** 2, axis=-1)
-        logs = log_determinant(known.factor) - log_determinant(cholesky(precision))
-        return 0.5 * (own - gained + logs)
+        share, moved = self.quotient(state), terms.shifts @ state.slopes
+        apart = terms.center - moved
+        # c = s + Q_r C d + W_fl eta_l - W (u_r - C d), the slope of the rows at u = 0
+        own = terms.slope + times(terms.precision, moved - terms.center)
+        slope = share * (own + self.crossed_slope(number, state) - times(terms.curvature, apart))
+        gained = jnp.sum(solve_lower(known.factor, slope) ** 2, axis=-1)
+        return 0.5 * (_log_growth(share * terms.curvature, precision) - gained)
 
     def scale_prior(self, number: int, target: Target, state: EffectState) -> Scalar:
         prior: Any = with_data(target, "a sweep", "use acceptance.full()").log_prior
@@ -184,3 +189,14 @@ class EffectExpansion:
             crossed = self.crossed_slope(number, state)
             total = total + jnp.sum(eta * (own + 0.5 * crossed))
         return total + jnp.dot(slope, d) + 0.5 * jnp.dot(d, matrix @ d)
+
+
+def _log_growth(curvature: Array, precision: Array) -> PerLevel:
+    """log |W + Q| - log |Q| of every level."""
+    if precision.shape[0] == 1:
+        return jnp.log1p(curvature[:, 0, 0] / precision[0, 0])
+    root = cholesky(precision)
+    size = root.shape[0]
+    inverse = jnp.stack([solve_lower(root, unit) for unit in jnp.eye(size)], axis=-1)
+    grown = jnp.eye(size) + jnp.einsum("ab,gbc,dc->gad", inverse, curvature, inverse)
+    return log_determinant(cholesky(grown))

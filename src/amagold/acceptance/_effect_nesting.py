@@ -7,51 +7,62 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.acceptance._effect_terms import NestedPair
-from amagold.data import InMemory
-from amagold.mode._effect_sums import forms_of
-from amagold.target import Posterior
+from amagold.mode._effect_sums import EffectRows
+from amagold.target._effects_prior import FactorForm
 
 
-def nested_pairs(target: Posterior) -> tuple[NestedPair, ...]:
-    """Every factor with every other that its levels lie within."""
-    data = target.examples
-    assert isinstance(data, InMemory)
-    rows: Any = data.arrays
-    levels = [form.num_levels for form in forms_of(target)]
-    codes = [np.asarray(each) for each in rows.codes]
-    found: dict[tuple[int, int], NestedPair] = {}
-    for outer, inner in itertools.permutations(range(len(levels)), 2):
-        if (inner, outer) in found:
-            continue  # the same levels twice
-        columns = shared_columns(rows.columns[outer], rows.columns[inner])
-        parents = np.full(levels[inner], levels[outer], np.int32)
-        parents[codes[inner]] = codes[outer]
-        if not columns[0] or not np.array_equal(parents[codes[inner]], codes[outer]):
-            continue
-        counts = np.bincount(parents, minlength=levels[outer] + 1)[:-1]
-        found[outer, inner] = NestedPair(
-            (outer, inner),
-            columns,
-            jnp.asarray(parents, jnp.int32),
-            jnp.asarray(counts, jnp.float32),
-        )
-    return tuple(found.values())
+class Nesting:
+    """Every factor with every other that its levels lie within, as far as rows were seen."""
+
+    def __init__(self, forms: tuple[FactorForm, ...]) -> None:
+        pairs = list(itertools.permutations(range(len(forms)), 2))
+        self._levels = [form.num_levels for form in forms]
+        # the parent of every level of the second; one beyond the last where it has no row
+        self._parents = {
+            (outer, inner): np.full(self._levels[inner], self._levels[outer], np.int32)
+            for outer, inner in pairs
+        }
+        # which columns of the two are the same
+        self._shared = {
+            (outer, inner): np.ones((forms[outer].num_effects, forms[inner].num_effects), bool)
+            for outer, inner in pairs
+        }
+
+    def see(self, rows: EffectRows) -> None:
+        """More rows."""
+        for pair in list(self._parents):
+            outer, inner = pair
+            parents, children = self._parents[pair], rows.codes[inner]
+            own, known = rows.codes[outer], parents[children]
+            parents[children] = own
+            was_other = (known != self._levels[outer]) & (known != own)
+            same = rows.columns[outer][:, :, None] == rows.columns[inner][:, None, :]
+            self._shared[pair] &= same.all(axis=0)
+            # a child with two parents, in these rows or before, or no column that both have
+            is_one = np.array_equal(parents[children], own) and not was_other.any()
+            if not is_one or not self._shared[pair].any():
+                del self._parents[pair], self._shared[pair]
+
+    def pairs(self) -> tuple[NestedPair, ...]:
+        found: dict[tuple[int, int], NestedPair] = {}
+        for (outer, inner), parents in self._parents.items():
+            if (inner, outer) in found:
+                continue  # the same levels twice
+            counts = np.bincount(parents, minlength=self._levels[outer] + 1)[:-1]
+            found[outer, inner] = NestedPair(
+                (outer, inner),
+                each_once(self._shared[outer, inner]),
+                jnp.asarray(parents, jnp.int32),
+                jnp.asarray(counts, jnp.float32),
+            )
+        return tuple(found.values())
 
 
-def shared_columns(outer: Any, inner: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The numbers of the columns that both factors have; None is one column of ones."""
-    if outer is None and inner is None:
-        return (0,), (0,)
-    ours, theirs = (
-        np.ones((1, 1), np.float32) if each is None else np.asarray(each) for each in (outer, inner)
-    )
-    pairs = [
-        (one, other)
-        for one in range(ours.shape[1])
-        for other in range(theirs.shape[1])
-        if bool(np.all(ours[:, one] == theirs[:, other]))
-    ]
-    # a column that is there twice is taken once
-    pairs = list({one: (one, other) for one, other in reversed(pairs)}.values())[::-1]
-    pairs = list({other: (one, other) for one, other in reversed(pairs)}.values())[::-1]
-    return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+def each_once(shared: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Pairs of columns that are the same; one that is there twice is taken once."""
+    ours, theirs = [], []
+    for one, other in np.argwhere(shared):
+        if one not in ours and other not in theirs:
+            ours.append(int(one))
+            theirs.append(int(other))
+    return tuple(ours), tuple(theirs)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from amagold.acceptance._effect_nesting import nested_pairs
+from amagold.acceptance._effect_nesting import Nesting
 from amagold.acceptance._effect_sweep import EffectSweep
 from amagold.acceptance._effect_terms import CrossedTable, FactorTerms, SharedMeans
 from amagold.acceptance._group_rows import group_rows
@@ -63,8 +63,12 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
     tilt, walked = np.zeros(width), [None] * len(forms)
     directions = _directions(solver) if len(forms) > 1 else None
     lengths = np.zeros(max(form.num_levels for form in forms))
+    nesting = Nesting(forms)
     if has_rows:
-        tilt, walked, lengths = _walk(target, sums, inverse, whitened, norms, directions)
+        tilt, walked, lengths = _walk(target, sums, inverse, whitened, norms, directions, nesting)
+    elif len(forms) > 1:
+        for rows in effect_rows(target, sums.position):
+            nesting.see(rows)
     factors = tuple(
         _terms(*each)
         for each in zip(
@@ -80,15 +84,15 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
         )
     )
     center = {name: jnp.asarray(values, jnp.float32) for name, values in sums.position.items()}
-    rows, squares = 0.0, 0.0
+    num_rows, squares = 0.0, 0.0
     if not has_rows:
         log_scale = float(sums.position[NOISE])
-        rows = sums.weight * math.exp(2.0 * log_scale)
-        squares = 2.0 * (sums.energy - rows * log_scale)
+        num_rows = sums.weight * math.exp(2.0 * log_scale)
+        squares = 2.0 * (sums.energy - num_rows * log_scale)
     return EffectSweep(
         bounds=target.bounds if has_rows else None,
         block_size=SMALLEST_BLOCK,
-        num_rows=jnp.float32(rows),
+        num_rows=jnp.float32(num_rows),
         reference=Reference(center, jnp.zeros(trees.size(center), jnp.float32), None),
         factors=factors,
         crossed=_tables(sums),
@@ -101,7 +105,7 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
         slope_spread=jnp.float32(0.0),
         squares=jnp.float32(squares),
         means=None if directions is None else _shared_means(directions, lengths),
-        nested=nested_pairs(target),
+        nested=nesting.pairs(),
     )
 
 
@@ -155,6 +159,7 @@ def _walk(
     shifts: list[np.ndarray],
     norms: list[np.ndarray],
     directions: list[np.ndarray] | None,
+    nesting: Nesting,
 ) -> tuple[np.ndarray, list[WalkedFactor], np.ndarray]:
     """How long rows are in whitened coordinates, and what their third derivatives tilt."""
     forms, width = forms_of(target), len(inverse)
@@ -176,6 +181,7 @@ def _walk(
     longest = np.zeros(forms[largest].num_levels)
     tilt, start = np.zeros(width), 0
     for rows in effect_rows(target, sums.position):
+        nesting.see(rows)
         own = np.asarray(rows.predictors, np.float64) @ inverse.T
         tables = []
         for form, codes, columns, drag in zip(forms, rows.codes, rows.columns, shifts, strict=True):

@@ -15,6 +15,8 @@ from amagold.core.shapes import RandomKey, Scalar
 from amagold.target._effects_prior import FactorForm, scale_factor
 from amagold.target._group_effects import FIXED, scale_name
 
+# of scales with whitened effects fixed, in a sweep: few levels leave a scale wide, and cost little
+MOST_WALKS, LEVELS_WALKED = 6, 1024
 # how often levels walk: fresh draws would leave a chain that is far out where it is
 SKEWED_WALKS, ALL_WALKS, SHORT_TURNS = 0.5, 0.1, 0.1
 
@@ -46,9 +48,7 @@ class EffectDraws(NamedTuple):
     effects: tuple[Array, ...]
     tests: tuple[Array, ...]
     keys: tuple[RandomKey, ...]
-    walks: tuple[Array, ...]
-    scale_tests: tuple[Scalar, ...]
-    scale_keys: tuple[RandomKey, ...]
+    walks: "tuple[ScaleWalk, ...]"
     gammas: tuple[Scalar, ...]
     gamma_tests: tuple[Scalar, ...]
     long_walks: tuple[Array, ...]
@@ -63,6 +63,14 @@ class EffectDraws(NamedTuple):
     mean_test: Scalar
     mean_key: RandomKey
     nested: "tuple[NestedDraws, ...]"  # an entry for each pair
+
+
+class ScaleWalk(NamedTuple):
+    """The randomness of a walk of a factor's scales; of a sweep with a leading axis of steps."""
+
+    noise: Array  # of scales and correlations
+    test: Array
+    key: Array
 
 
 class NestedDraws(NamedTuple):
@@ -146,7 +154,8 @@ def draw_sweep(
     both = [[forms[number] for number in pair.factors] for pair in pairs]
     normals = _Cut(lambda size: jax.random.normal(of_normals, (size,), jnp.float32))
     effects = [normals.part(form.num_levels, form.num_effects) for form in forms]
-    walks = [normals.part(width) for width in widths]
+    steps = [max(1, min(MOST_WALKS, LEVELS_WALKED // count)) for count in levels]
+    walks = [normals.part(count, width) for count, width in zip(steps, widths, strict=True)]
     long_walks = [
         normals.part(length, width) for length, width in zip(lengths, widths, strict=True)
     ]
@@ -162,7 +171,8 @@ def draw_sweep(
     # logarithms of uniform numbers
     tests = _Cut(lambda size: -jax.random.exponential(of_tests, (size,), jnp.float32))
     level_tests = [tests.part(count) for count in levels]
-    scale_tests, gamma_tests = ([tests.part() for _ in forms] for _ in range(2))
+    scale_tests = [tests.part(count) for count in steps]
+    gamma_tests = [tests.part() for _ in forms]
     long_tests = [tests.part(length) for length in lengths]
     slope_test, noise_test, mean_test = (tests.part() for _ in range(3))
     nested_tests = [tests.part(num_steps) for _ in pairs]
@@ -184,9 +194,12 @@ def draw_sweep(
         effects=_all(effects),
         tests=_all(level_tests),
         keys=tuple(keys[2 + 2 * number] for number in range(len(forms))),
-        walks=_all(walks),
-        scale_tests=_all(scale_tests),
-        scale_keys=tuple(keys[3 + 2 * number] for number in range(len(forms))),
+        walks=tuple(
+            ScaleWalk(noise(), test(), jax.random.split(keys[3 + 2 * number], count))
+            for number, (noise, test, count) in enumerate(
+                zip(walks, scale_tests, steps, strict=True)
+            )
+        ),
         gammas=tuple(gammas[number] for number in range(len(forms))),
         gamma_tests=_all(gamma_tests),
         long_walks=_all(long_walks),

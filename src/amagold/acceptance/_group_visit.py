@@ -10,7 +10,7 @@ groups' arrivals in one stream is only a way to draw independent Poisson numbers
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +40,17 @@ class Visit(NamedTuple):
     broken_bound: Whole
     squares: Scalar  # the sum of q^2 over arrivals
     num_arrivals: Whole
+
+
+def together(visits: Any) -> Visit:
+    """One for several visits, which are stacked on a leading axis."""
+    return Visit(
+        visits.log_ratios.sum(axis=0),
+        visits.num_examples.sum(),
+        visits.broken_bound.max(),
+        visits.squares.sum(),
+        visits.num_arrivals.sum(),
+    )
 
 
 class GroupQuestion(NamedTuple):

@@ -6,14 +6,21 @@ has the Gaussian
 
     Lambda_g = Q_g + n_g Q_h,  mean_g = -Lambda_g^-1 b_g,  b_g = Q_g u_g - Q_h sum_h u_h
 
-with n_g the number of children. So the scales of both walk with e integrated out, at the energy
+with n_g the number of children. So the scales of both walk with e integrated out, and then e is
+drawn. Given all effects, a scale would move by no more than what the effects at hand allow, and
+those by no more than what the scale does.
 
-    K = [tr(Q_g sum_g u_g u_g^T) - L_g log |Q_g| + tr(Q_h sum_h u_h u_h^T) - L_h log |Q_h|
-         + sum_g (log |Lambda_g| - b_g Lambda_g^-1 b_g)] / 2 - log p(s_g) - log p(s_h)
+The energy with e integrated out is, with m_g = u_g + mean_h u_h, which no e changes,
 
-with L levels, and then e is drawn. Given all effects, a scale would move by no more than what the
-effects at hand allow, and those by no more than what the scale does.
+    K = [sum_g (m_g (1 / Q_g + 1 / (n_g Q_h))^-1 m_g + log |Lambda_g|) - L_g log |Q_g|
+         + tr(Q_h sum_h (u_h - mean) (u_h - mean)^T) - L_h log |Q_h|] / 2 - log p(s_g) - log p(s_h)
+
+with L levels. Where only some columns are shared, u_g and the means are those of the shared ones
+less what the others let expect of them, and those have terms of their own. Nothing large cancels
+here where a scale is small.
 """
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +37,7 @@ from amagold.core.small_matrices import cholesky, log_determinant, solve_lower, 
 from amagold.target import Target
 
 Shares = Float32[Array, "parents shared"]
+Columns = np.ndarray
 
 
 def move_nested(
@@ -43,18 +51,10 @@ def move_nested(
         for number in pair.factors
     )
     sums = children_sums(pair, inner)
-    products = outer.T @ outer, inner.T @ inner
+    known = effects_of_pair(pair, outer, inner, sums)
 
     def energy(at: EffectState) -> Scalar:
-        factor, pull = exchange(pair, at, outer, sums)
-        total = jnp.sum(log_determinant(factor)) - jnp.sum(solve_lower(factor, pull) ** 2)
-        for number, product in zip(pair.factors, products, strict=True):
-            precision = precision_of(at, number)
-            levels = sweep.factors[number].form.num_levels
-            total = total + jnp.sum(precision * product)
-            total = total - levels * log_determinant(cholesky(precision))
-            total = total - 2.0 * sweep.scale_prior(number, target, at)
-        return 0.5 * total
+        return energy_given(sweep, pair, target, known, at)
 
     def walk(carry: tuple[EffectState, Scalar], drawn: tuple[Array, Array, Array]):
         at, here = carry
@@ -69,6 +69,95 @@ def move_nested(
     # e = mean + Lambda^(-1/2) xi
     share = solve_upper(factor, draws.shares - solve_lower(factor, pull))
     return shifted(pair, state, share)
+
+
+class EffectsOfPair(NamedTuple):
+    """What the energy of scales knows of the effects."""
+
+    outer: Array
+    means: Array  # of a level's children
+    within: Array  # the sum of their products about those
+
+
+def effects_of_pair(pair: NestedPair, outer: Array, inner: Array, sums: Array) -> EffectsOfPair:
+    means = sums / jnp.maximum(pair.counts, 1.0)[:, None]
+    # children without rows have no parent, and are about zero
+    apart = inner - jnp.concatenate([means, jnp.zeros_like(means[:1])])[pair.parents]
+    return EffectsOfPair(outer, means, apart.T @ apart)
+
+
+def energy_given(
+    sweep: EffectExpansion, pair: NestedPair, target: Target, known: EffectsOfPair, at: EffectState
+) -> Scalar:
+    """K."""
+    outer, means, within = known
+    counts = jnp.maximum(pair.counts, 1.0)
+    (ours, theirs), (levels, children) = (
+        [divided(precision_of(at, f), columns) for f, columns in pair_columns(pair)],
+        [sweep.factors[number].form.num_levels for number in pair.factors],
+    )
+    shared = ours.shared_part(outer) + theirs.shared_part(means)
+    spread = cholesky(ours.variance + theirs.variance / counts[:, None, None])
+    has_children = pair.counts > 0
+    of_shared = jnp.sum(solve_lower(spread, shared) ** 2, axis=-1) + log_determinant(spread)
+    # log |Lambda| = log |Q_g| + log |n Q_h| + log |1 / Q_g + 1 / (n Q_h)|
+    logs = theirs.log_precision + theirs.variance.shape[0] * jnp.log(counts)
+    total = jnp.sum(jnp.where(has_children, of_shared + logs, 0.0))
+    total = total + jnp.sum(theirs.precision * within) - children * theirs.log_determinant
+    total = total + jnp.sum(ours.rest_energy(outer)) - levels * ours.log_rest
+    total = total + jnp.sum(pair.counts * theirs.rest_energy(means))
+    for number in pair.factors:
+        total = total - 2.0 * sweep.scale_prior(number, target, at)
+    return 0.5 * total
+
+
+class Divided(NamedTuple):
+    """The precision of a factor's effects by the columns that are shared and the rest: given the
+    rest, shared ones have this variance, and lie `lean` times the rest below zero.
+    """
+
+    precision: Array
+    shared: Columns
+    rest: Columns
+    variance: Array
+    lean: Array
+    rest_precision: Array
+    log_precision: Scalar  # of the shared ones given the rest
+    log_rest: Scalar
+
+    @property
+    def log_determinant(self) -> Scalar:
+        return self.log_precision + self.log_rest
+
+    def shared_part(self, effects: Array) -> Array:
+        """Less what the others let expect."""
+        own = effects[:, self.shared]
+        return own + effects[:, self.rest] @ self.lean.T if self.rest.size else own
+
+    def rest_energy(self, effects: Array) -> Array:
+        if not self.rest.size:
+            return jnp.zeros(effects.shape[0], effects.dtype)
+        rest = effects[:, self.rest]
+        return jnp.sum(rest * times(self.rest_precision, rest), axis=-1)
+
+
+def pair_columns(pair: NestedPair) -> list[tuple[int, Columns]]:
+    """Each factor, and its columns that both have."""
+    return [(f, np.asarray(part)) for f, part in zip(pair.factors, pair.columns, strict=True)]
+
+
+def divided(precision: Array, shared: Columns) -> Divided:
+    rest = np.setdiff1d(np.arange(precision.shape[0]), shared)
+    own, across = precision[np.ix_(shared, shared)], precision[np.ix_(shared, rest)]
+    factor = cholesky(own)
+    units = jnp.eye(len(shared))
+    root = jnp.stack([solve_lower(factor, unit) for unit in units], axis=-1)
+    variance = root.T @ root
+    lean = variance @ across
+    left = precision[np.ix_(rest, rest)] - across.T @ lean
+    log_rest = log_determinant(cholesky(left)) if len(rest) else jnp.float32(0.0)
+    logs = log_determinant(factor)
+    return Divided(precision, shared, rest, variance, lean, left, logs, log_rest)
 
 
 def children_sums(

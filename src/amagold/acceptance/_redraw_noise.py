@@ -24,7 +24,7 @@ def redraw_noise(
     wanted = 0.5 * (jnp.log(0.5 * squares) - jnp.log(draws.noise_gamma))
 
     def log_prior(noise: Scalar) -> Scalar:
-        return -0.5 * ((center[NOISE] + noise - prior.noise[0]) / prior.noise[1]) ** 2
+        return prior.noise(center[NOISE] + noise)
 
     ratio = log_prior(wanted) - log_prior(state.noise)
     is_accepted = jnp.isfinite(wanted) & (draws.noise_test < ratio)

@@ -25,7 +25,12 @@ from amagold.mode._effect_mode import covariance_of, effects_of, find_reference,
 from amagold.mode._effect_solver import EffectSolver
 from amagold.mode._effect_sums import EffectSums, forms_of
 from amagold.target import Posterior, Target
-from amagold.target._effects_prior import EffectsPrior, ScalePrior, scale_factor, whitened_effects
+from amagold.target._effects_prior import (
+    EffectsPrior,
+    PriorOfScales,
+    scale_factor,
+    whitened_effects,
+)
 from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
 
 LEAST = 1.0  # curvature of a scale that stands apart
@@ -198,7 +203,8 @@ def _pieces(
     if prior.noise is not None:
         # sum_i e_i^2 / s^2 is about as many as there are rows
         rows = sums.weight * np.exp(2.0 * float(sums.position[NOISE]))
-        found[NOISE, NOISE] = np.full((1, 1), 2.0 * rows + 1.0 / float(prior.noise[1]) ** 2)
+        bend = jax.grad(jax.grad(prior.noise))(jnp.asarray(sums.position[NOISE], jnp.float32))
+        found[NOISE, NOISE] = np.full((1, 1), 2.0 * rows + max(0.0, -float(bend)))
     return found
 
 
@@ -224,7 +230,9 @@ def _diagonal(piece: np.ndarray) -> np.ndarray:
     return np.einsum("...aa->...a", piece).ravel()
 
 
-def _scale_curvature(sums: EffectSums, prior: ScalePrior, inverses: np.ndarray) -> ScaleCurvature:
+def _scale_curvature(
+    sums: EffectSums, prior: PriorOfScales, inverses: np.ndarray
+) -> ScaleCurvature:
     form, position = prior.form, sums.position
     effects = effects_of(position, form)
     # rows whose squares are T, so that they stand for all levels
@@ -240,7 +248,7 @@ def _scale_curvature(sums: EffectSums, prior: ScalePrior, inverses: np.ndarray) 
 
 @jit(ONCE)
 def _of_scales(
-    prior: ScalePrior, at: jax.Array, root: jax.Array, effects: jax.Array
+    prior: PriorOfScales, at: jax.Array, root: jax.Array, effects: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     size = prior.form.num_effects
 

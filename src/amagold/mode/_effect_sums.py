@@ -21,14 +21,16 @@ import numpy as np
 from scipy import sparse
 
 from amagold.core.compiling import ONCE, jit
-from amagold.core.shapes import Position, Rows
-from amagold.data import InMemory
+from amagold.core.shapes import Position, Whole
+from amagold.data import Data
+from amagold.data._neighbours import neighbours
 from amagold.target import Posterior
 from amagold.target._effects_prior import FactorForm
 from amagold.target._group_effects import FIXED, GroupedLikelihood
 from amagold.target._linear_bounds import LinearBounds
 
 CHUNK = 2**23  # numbers of predictors that are looked at together
+SHORTEST = 1024  # rows of a chunk
 
 
 class EffectRows(NamedTuple):
@@ -72,22 +74,25 @@ def forms_of(target: Posterior) -> tuple[FactorForm, ...]:
 def effect_rows(target: Posterior, position: dict[str, np.ndarray]) -> Iterator[EffectRows]:
     """Of all rows, a chunk at a time."""
     data = target.examples
-    assert isinstance(data, InMemory)
     likelihood: Any = target.log_likelihood
     width = max(len(position[FIXED]), 8)
-    length = min(max(CHUNK // width, 1024), data.num_examples)
+    length = min(max(CHUNK // width, SHORTEST), data.num_examples)
     at = {name: jnp.asarray(values, jnp.float32) for name, values in position.items()}
     for start in range(0, data.num_examples, length):
         begin = min(start, data.num_examples - length)  # the last is as long as the others
-        rows = jax.tree.map(lambda leaf, begin=begin: leaf[begin : begin + length], data.arrays)
-        found = _of_rows(target.bounds, likelihood, at, rows)
+        found = _of_rows(target.bounds, likelihood, at, data, jnp.int32(begin), length)
         new = slice(start - begin, None)
         yield jax.tree.map(lambda leaf, new=new: np.asarray(leaf)[new], found)
 
 
-@jit(ONCE, "bounds")
+@jit(ONCE, "bounds", "length")
 def _of_rows(
-    bounds: LinearBounds | None, likelihood: GroupedLikelihood, position: Position, rows: Rows
+    bounds: LinearBounds | None,
+    likelihood: GroupedLikelihood,
+    position: Position,
+    data: Data,
+    start: Whole,
+    length: int,
 ) -> EffectRows:
     predictor = likelihood.predictor
 
@@ -109,7 +114,7 @@ def _of_rows(
         derivatives = (energy(z), first(z), second(z), jax.grad(second)(z))
         return EffectRows(x, row.codes, columns, *derivatives, scale)
 
-    return jax.vmap(one)(rows)
+    return jax.vmap(one)(neighbours(data, start, length))
 
 
 def sums_at(target: Posterior, position: dict[str, np.ndarray]) -> EffectSums:

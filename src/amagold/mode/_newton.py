@@ -148,12 +148,13 @@ def descend(
     """
     here = point_at(target, start, weight)
     near: Point | None = None
+    curved: Curved | None = None  # at `here`, where it is known already
     num_saddles = 0
     iteration = 0
     for iteration in range(1, max_iterations + 1):
         if not here.is_finite:
             return Descent(here, here, False, iteration)
-        curved = curved_at(here)
+        curved = curved_at(here) if curved is None else curved
         step = curved.step(here.gradient)
         decrement = -float(here.gradient @ step)
         if near is None and decrement <= START_DECREMENT * len(step):
@@ -173,6 +174,7 @@ def descend(
                 for sign in (1.0, -1.0)
             ]
             here = min(neighbours, key=lambda one: one.energy if one.is_finite else np.inf)
+            curved = None
             continue
         if longest is not None and not curved.is_clearly_upwards:
             step = step * min(
@@ -185,8 +187,10 @@ def descend(
         if there is None:
             is_stalled = decrement <= STALLED * tolerance * len(step) and curved.is_clearly_upwards
             return Descent(near or here, here, is_stalled, iteration)
+        curved = None
         if near is None and not saves_passes:
-            near = _on_the_way(target, here, there, decrement, weight)
+            curved = curved_at(there)
+            near = _on_the_way(target, here, there, curved, decrement, weight)
         here = there
     return Descent(near or here, here, False, iteration)
 
@@ -200,13 +204,13 @@ def _is_about(mode: Point, here: Point) -> bool:
 
 
 def _on_the_way(
-    target: Target, here: Point, there: Point, decrement: float, weight: float
+    target: Target, here: Point, there: Point, curved: Curved, decrement: float, weight: float
 ) -> Point | None:
-    """Where a step that jumps to a mode came within two standard deviations of it; None where it
-    does not come near.
+    """Where a step that jumps to a mode, with its curvature, came within two standard deviations of
+    it; None where it does not come near.
     """
     size = len(there.gradient)
-    if -float(there.gradient @ curved_at(there).step(there.gradient)) > START_DECREMENT * size:
+    if -float(there.gradient @ curved.step(there.gradient)) > START_DECREMENT * size:
         return None
     # on a quadratic, 1 - t of the way is left after t of the step, and (1 - t)^2 of the decrement
     length = 1.0 - np.sqrt(START_DECREMENT * size / decrement)

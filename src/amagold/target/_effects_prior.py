@@ -8,7 +8,7 @@ under LKJ (Lewandowski, Kurowicka and Joe 2009): that of column j has the densit
 (1 - w^2)^(eta - 1 + (k - 2 - j) / 2).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,27 @@ class FactorForm(NamedTuple):
         return self.num_effects * (self.num_effects - 1) // 2
 
 
+@runtime_checkable
+class PriorOfScales(Protocol):
+    """Of the scales and correlations of one factor, by their logarithms and free numbers."""
+
+    @property
+    def form(self) -> FactorForm: ...
+
+    @property
+    def scales(self) -> jax.Array:
+        """About how large they may be."""
+        ...
+
+    def __call__(self, log_scales: jax.Array, free: jax.Array) -> jax.Array:
+        """log p(log s, y): Jacobians included."""
+        ...
+
+    def sentences(self, figure: float) -> tuple[str, ...]:
+        """In words, with the first scale in the user's units."""
+        ...
+
+
 @trees.record(static=("form",))
 class ScalePrior:
     """Of the scales and correlations of one factor."""
@@ -47,6 +68,18 @@ class ScalePrior:
     def __call__(self, log_scales: jax.Array, free: jax.Array) -> jax.Array:
         """log p(log s, y): Jacobians included."""
         return jnp.sum(self.of_scales(log_scales)) + self.of_correlations(free)
+
+    def sentences(self, figure: float) -> tuple[str, ...]:
+        """In words, with its scale in the user's units."""
+        freedom = float(self.freedom)
+        kind = "half-normal" if np.isinf(freedom) else f"half-Student-t({freedom:g})"
+        many = self.form.num_effects > 1
+        times = ", times the root mean square of its column," if many else ""
+        with_them = f", their correlations LKJ({SHAPE:g})" if many else ""
+        return (
+            f"The standard deviation of the effects {self.form.name!r}{times} has a {kind} "
+            f"prior of scale {figure:.4g}{with_them}.",
+        )
 
     def of_scales(self, log_scales: jax.Array) -> jax.Array:
         """Of each, up to a constant: half-t (s) + log s."""
@@ -107,14 +140,24 @@ def whitened_effects(effects: jax.Array, factor: list[list[jax.Array]]) -> list[
 
 
 @trees.record()
+class LogNormalScale:
+    """Of the noise's scale, by its logarithm: N(center, width^2), up to a constant."""
+
+    center: Float[jax.Array, ""]
+    width: Float[jax.Array, ""]
+
+    def __call__(self, log_scale: jax.Array) -> jax.Array:
+        return -0.5 * ((log_scale - self.center) / self.width) ** 2
+
+
+@trees.record()
 class EffectsPrior:
     """Of a whole position: coefficients, effects, their scales, and the noise's scale."""
 
     fixed: trees.PyTree  # the prior of the coefficients, a record
-    factors: tuple[ScalePrior, ...]
+    factors: tuple[PriorOfScales, ...]
     guesses: tuple[jax.Array, ...]  # of log scales, for searches
-    # of the log of the noise's scale: its center and width; None without noise
-    noise: Float[jax.Array, " 2"] | None
+    noise: Any  # of the log of the noise's scale, as `LogNormalScale`; None without noise
     figures: Float[jax.Array, " factors"]  # what sentences say, on the user's scale
 
     def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
@@ -136,21 +179,13 @@ class EffectsPrior:
         """The priors in words."""
         said: list[str] = list(getattr(self.fixed, "sentences", tuple)())
         for prior, figure in zip(self.factors, np.asarray(self.figures), strict=True):
-            freedom = float(prior.freedom)
-            kind = "half-normal" if np.isinf(freedom) else f"half-Student-t({freedom:g})"
-            many = prior.form.num_effects > 1
-            times = ", times the root mean square of its column," if many else ""
-            with_them = f", their correlations LKJ({SHAPE:g})" if many else ""
-            said.append(
-                f"The standard deviation of the effects {prior.form.name!r}{times} has a {kind} "
-                f"prior of scale {figure:.4g}{with_them}."
-            )
+            said.extend(prior.sentences(float(figure)))
         return tuple(said)
 
     def shared(self, position: dict[str, jax.Array]) -> jax.Array:
         total = self.fixed(position[FIXED])
         if self.noise is not None:
-            total = total - 0.5 * ((position[NOISE] - self.noise[0]) / self.noise[1]) ** 2
+            total = total + self.noise(position[NOISE])
         return total
 
     def scales_of(
