@@ -1,6 +1,7 @@
 """Data on disk as a table: its columns by name, and what all rows say of each."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 
@@ -22,11 +23,24 @@ class ColumnOnDisk(NamedTuple):
     is_coded: bool  # whether its numbers stand for levels
 
 
+@dataclass(frozen=True)
+class ChosenColumns:
+    """Some columns of rows that are dictionaries."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, rows: Any) -> Any:
+        return {name: rows[name] for name in self.names}
+
+
 def columns_on_disk(data: Data) -> dict[str, ColumnOnDisk] | None:
     """The columns that rows have, in their order; None where the data have no names, or nothing is
     known of all rows.
     """
     view = data.view if isinstance(data, Viewed) else None
+    if isinstance(view, ChosenColumns) and isinstance(data, Viewed):
+        all_columns = columns_on_disk(data.data)
+        return None if all_columns is None else {name: all_columns[name] for name in view.names}
     stored = data.data if isinstance(data, Viewed) else data
     if not isinstance(stored, (Joined, MemoryMapped, OnHost, Spread)) or stored.moments is None:
         return None

@@ -51,7 +51,7 @@ class InMemory:
         if length == self.num_examples:
             return visit(carry, Chunk(self.arrays, 0, None))
 
-        rows_from = partial(self._rows_from, length=length)
+        rows_from = partial(self.rows_from, length=length)
 
         def body(carry: Carry, index: jax.Array) -> tuple[Carry, None]:
             return visit(carry, chunk_at(index, self.num_examples, length, rows_from)), None
@@ -68,7 +68,7 @@ class InMemory:
         chunk_size: int,
     ) -> Carry:
         length = min(self.num_examples, chunk_size)
-        rows_from = partial(self._rows_from, length=length)
+        rows_from = partial(self.rows_from, length=length)
         return scan_chunks(flag, self.num_examples, length, rows_from, visit, carry, held)
 
     def some(self, count: int) -> "InMemory":
@@ -85,7 +85,8 @@ class InMemory:
                 seal.update(np.ascontiguousarray(values[start : start + rows]).tobytes())
         return seal.hexdigest()
 
-    def _rows_from(self, start: jax.Array, length: int) -> trees.PyTree:
+    def rows_from(self, start: ArrayLike, length: int) -> trees.PyTree:
+        """So many examples from this number on."""
         return jax.tree.map(
             lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, length), self.arrays
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from amagold.models._log_sigmoid import log_sigmoid
 from amagold.models._negative_binomial import NegativeBinomial
 from amagold.models._poisson import CountExample
 from amagold.models._regression import Predictor, family
@@ -25,8 +26,8 @@ class CountAndShape:
 @family("negative_binomial_of_shape", CountExample)
 @dataclass(frozen=True)
 class NegativeBinomialOfShape:
-    """log p(y | z) = y z - (y + a) log(1 + exp(z - log a)), up to a constant: var y = m + m^2 / a
-    at the mean m = exp(z).
+    """log p(y | z) = y log s(u) + a log s(-u) with u = z - log a, s(u) = 1 / (1 + exp(-u)), up to a
+    constant: var y = m + m^2 / a at the mean m = exp(z).
     """
 
     shape: float
@@ -35,7 +36,8 @@ class NegativeBinomialOfShape:
     bends_slowly = True
 
     def __call__(self, z: jax.Array, example: CountExample) -> jax.Array:
-        return NegativeBinomial()(self._with_shape(z), example)
+        u = z - math.log(self.shape)
+        return example.events * log_sigmoid(u) + self.shape * log_sigmoid(-u)
 
     def mean(self, z: jax.Array) -> jax.Array:
         return jnp.exp(z)

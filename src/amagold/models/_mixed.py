@@ -9,7 +9,8 @@ from jax.typing import ArrayLike
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
-from amagold.models._coded_rows import CodedTable
+from amagold.data import Data, Viewed
+from amagold.models._coded_rows import CodedRows, CodedTable
 from amagold.models._default_priors import (
     WIDE,
     log_rate,
@@ -19,6 +20,7 @@ from amagold.models._default_priors import (
 )
 from amagold.models._design import design_of, noisy_design_of
 from amagold.models._fixed_dispersion import NegativeBinomialOfShape
+from amagold.models._groups_on_disk import grouped_rows, stored_groups, without_groups
 from amagold.models._logistic import logistic
 from amagold.models._mixed_groups import CheckedGroup, checked_groups, scale_priors, stored_columns
 from amagold.models._mixed_scale import MixedScale
@@ -36,7 +38,7 @@ from amagold.models._table import table_of
 from amagold.models._unknown_noise import UnknownNoise
 from amagold.models._weighted import Weighted
 from amagold.target import Posterior
-from amagold.target._effects_prior import EffectsPrior
+from amagold.target._effects_prior import EffectsPrior, LogNormalScale
 from amagold.target._group_effects import (
     FIXED,
     NOISE,
@@ -57,15 +59,15 @@ class FixedPart(NamedTuple):
     data: Any
     outcome: Any
     prior: Any
-    noise: Any  # center and width of the log noise scale's prior
+    noise: LogNormalScale | None
     transform: UserScale | None
     response_scale: float
     width: float  # of an effect, in the units of the outcome's link
 
 
 def mixed(
-    X: ArrayLike | CodedTable | None,
-    y: ArrayLike,
+    X: ArrayLike | CodedTable | Data | None,
+    y: ArrayLike | None,
     groups: Any,
     family: str = "logistic",
     *,
@@ -77,6 +79,7 @@ def mixed(
     trials: ArrayLike | None = None,
     dispersion: float | None = None,
     standardize: bool | None = None,
+    outcome: str | None = None,
 ) -> Posterior:
     """The posterior of a mixed model: a regression whose groups have effects of their own,
     z = x . theta + sum_f t_f . u_f[level], u_f[level] ~ N(0, Sigma_f).
@@ -104,10 +107,28 @@ def mixed(
       trials: how often each row was tried, for a binomial outcome (logistic link) or a probit one.
       dispersion: for "negative_binomial": a with var y = m + m^2 / a at the mean m.
       standardize: as for `models.logistic`.
+      outcome: the column of y, for a table on disk (`amagold.data.open`) in place of X, with None
+        for y; groups are then names of its columns, and what is left are the predictors.
     """
     if family not in MIXED_FAMILIES:
         known = ", ".join(map(repr, MIXED_FAMILIES))
         raise ValueError(f"family must be one of {known}, got {family!r}")
+    given = RowTerms(weights, offset, trials)
+    if isinstance(X, Data):
+        if family == "binomial":
+            raise ValueError(
+                'family must not be "binomial" with data on disk, which have no trials; read the '
+                "table into arrays"
+            )
+        on_disk = stored_groups(X, groups, outcome)
+        table = without_groups(X, on_disk)
+        fixed = _fixed(
+            family, table, y, intercept, prior_scale, given, dispersion, standardize, outcome
+        )
+        data = grouped_rows(X, fixed.data, on_disk)
+        return _with_groups(fixed, [group.checked for group in on_disk], data, scale_prior)
+    if y is None:
+        raise ValueError("y must be given: an outcome for each row, where X is no table on disk")
     given_rows: Any = np.asarray(as_numbers("y", y)) if X is None else X
     num_rows = len(given_rows)
     if X is None:
@@ -116,9 +137,13 @@ def mixed(
         X = np.zeros((num_rows, 0))
     keep = _kept(weights, num_rows)
     checked = checked_groups(groups, num_rows, keep)
-    given = RowTerms(weights, offset, trials)
-    fixed = _fixed(family, X, y, intercept, prior_scale, given, dispersion, standardize)
-    return _with_groups(fixed, checked, scale_prior)
+    fixed = _fixed(family, X, y, intercept, prior_scale, given, dispersion, standardize, outcome)
+    data = GroupedExample(
+        fixed.data,
+        tuple(jax.device_put(group.codes) for group in checked),
+        tuple(stored_columns(group) for group in checked),
+    )
+    return _with_groups(fixed, checked, data, scale_prior)
 
 
 def _kept(weights: Any, num_rows: int) -> np.ndarray | None:
@@ -140,6 +165,7 @@ def _fixed(
     given: RowTerms,
     dispersion: float | None,
     standardize: bool | None,
+    column: str | None,
 ) -> FixedPart:
     """The regression of a family, its table checked and its priors chosen."""
     if given.trials is not None and family not in ("binomial", "logistic", "probit"):
@@ -152,11 +178,11 @@ def _fixed(
             "var y = m + m^2 / a"
         )
     if family == "linear":
-        return _linear(X, y, intercept, prior_scale, given, standardize)
+        return _linear(X, y, intercept, prior_scale, given, standardize, column)
     if family == "negative_binomial":
         checks.number("dispersion", dispersion, above=0.0, remedy="give a, var y = m + m^2 / a")
         assert dispersion is not None
-        sheet, observed = table_of(X, y, None, intercept, given)
+        sheet, observed = table_of(X, y, column, intercept, given)
         check_offset(sheet.rows)
         events, mean = counts(observed, sheet.num_rows, sheet.rows)
         center = log_rate(mean, sheet.num_observations) - sheet.rows.log_mean_exposure
@@ -170,7 +196,7 @@ def _fixed(
         terms = {"weights": given.weights, "offset": given.offset}
         if given.trials is not None:
             terms["trials"] = given.trials
-        base = model(X, y, prior_scale, intercept, standardize=standardize, **terms)
+        base = model(X, y, prior_scale, intercept, standardize=standardize, outcome=column, **terms)
     likelihood: Any = base.log_likelihood
     transform: Any = base.transform
     return FixedPart(base.data, likelihood.outcome, base.log_prior, None, transform, 1.0, 1.0)
@@ -183,8 +209,9 @@ def _linear(
     prior_scale: float | None,
     given: RowTerms,
     standardize: bool | None,
+    column: str | None,
 ) -> FixedPart:
-    sheet, observed = table_of(X, y, None, intercept, given)
+    sheet, observed = table_of(X, y, column, intercept, given)
     response = numbers_beyond(observed, sheet)
     outcomes = mean_and_deviation(response, sheet.has_intercept, sheet.rows)
     design = noisy_design_of(
@@ -194,16 +221,19 @@ def _linear(
     prior = design.prior
     assert isinstance(prior, NoisePrior)
     outcome: Any = UnknownNoise(Gaussian())
-    if data.weight is not None:
+    if sheet.rows.weights is not None:
         outcome = Weighted(outcome)
-    noise = jnp.stack([prior.log_center, prior.log_scale])
+    noise = LogNormalScale(prior.log_center, prior.log_scale)
     scale = 1.0 if design.transform is None else float(design.transform.response_scale)
     width = WIDE * outcomes.spread
     return FixedPart(data, outcome, prior.coefficients, noise, design.transform, scale, width)
 
 
-def _with_groups(fixed: FixedPart, groups: list[CheckedGroup], scale_prior: Any) -> Posterior:
-    coded = hasattr(fixed.data.predictors, "codes")
+def _with_groups(
+    fixed: FixedPart, groups: list[CheckedGroup], data: Any, scale_prior: Any
+) -> Posterior:
+    predictors = (fixed.data.example if isinstance(fixed.data, Viewed) else fixed.data).predictors
+    coded = isinstance(predictors, CodedRows)
     names = tuple(group.form.name for group in groups)
     clash = {FIXED, NOISE, *names, *map(scale_name, names), *map(correlation_name, names)}
     if len(clash) < 2 + 3 * len(names):
@@ -219,7 +249,7 @@ def _with_groups(fixed: FixedPart, groups: list[CheckedGroup], scale_prior: Any)
     prior = EffectsPrior(
         fixed.prior, priors, guesses, fixed.noise, jnp.asarray(figures, jnp.float32)
     )
-    width = fixed.data.predictors.width if coded else fixed.data.predictors.shape[1]
+    width = predictors.width if coded else predictors.shape[-1]
     init: dict[str, Any] = {FIXED: np.asarray(fixed.prior.center[:width], np.float32)}
     for group, guess in zip(groups, guesses, strict=True):
         form = group.form
@@ -230,12 +260,7 @@ def _with_groups(fixed: FixedPart, groups: list[CheckedGroup], scale_prior: Any)
         if form.num_correlations:
             init[correlation_name(form.name)] = np.zeros(form.num_correlations, np.float32)
     if fixed.noise is not None:
-        init[NOISE] = np.asarray(fixed.noise[0])
-    data = GroupedExample(
-        fixed.data,
-        tuple(jax.device_put(group.codes) for group in groups),
-        tuple(stored_columns(group) for group in groups),
-    )
+        init[NOISE] = np.asarray(fixed.noise.center)
     transform = MixedScale(
         tuple(group.form for group in groups),
         fixed.transform,

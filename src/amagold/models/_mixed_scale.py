@@ -77,7 +77,9 @@ def correlations(free: np.ndarray, num_effects: int) -> np.ndarray:
             left = left / np.cosh(free[..., place])
             place += 1
         factor[..., i, i] = left
-    return factor @ np.swapaxes(factor, -1, -2)
+    found = factor @ np.swapaxes(factor, -1, -2)
+    found[..., np.arange(num_effects), np.arange(num_effects)] = 1.0  # which is rounded above
+    return found
 
 
 def free_numbers(correlation: np.ndarray) -> np.ndarray:

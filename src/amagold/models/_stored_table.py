@@ -142,8 +142,8 @@ class RegressionView:
         return self.example(predictors, self.convert(rows[self.outcome]))
 
 
-def stored_table(data: Data, outcome: str | None) -> tuple[StoredColumns, StoredOutcome]:
-    """The predictors and the outcome of a table on disk."""
+def named_columns(data: Data) -> dict[str, ColumnOnDisk]:
+    """The columns of a table on disk, or a sentence where they have no names."""
     columns = columns_on_disk(data)
     if columns is None:
         raise ValueError(
@@ -151,14 +151,25 @@ def stored_table(data: Data, outcome: str | None) -> tuple[StoredColumns, Stored
             "them of a table or a folder of arrays, and not a part of them; give such data, or "
             "build an amagold.Posterior"
         )
+    return columns
+
+
+def stored_table(data: Data, outcome: str | None) -> tuple[StoredColumns, StoredOutcome]:
+    """The predictors and the outcome of a table on disk."""
+    columns = named_columns(data)
     names = ", ".join(map(repr, list(columns)[:20]))
-    if outcome is None or outcome not in columns:
+    if not isinstance(outcome, str) or outcome not in columns:
         given = "none was given" if outcome is None else f"{outcome!r} is none"
         raise ValueError(f"outcome must be one of the columns, but {given}: there are {names}")
     if columns[outcome].shape:
         raise ValueError(
             f"outcome must be one number in each row, but {outcome!r} has shape "
             f"{columns[outcome].shape}"
+        )
+    if columns[outcome].is_coded:
+        raise ValueError(
+            f"outcome must be a column of numbers, but {outcome!r} holds texts; write them as "
+            "numbers first"
         )
     for name, column in columns.items():
         if column.is_coded:
