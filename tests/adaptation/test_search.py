@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import amagold
-from amagold.adaptation import _length_search as lengths, _moments as moments
+from amagold.adaptation import (
+    _length_search as lengths,
+    _moments as moments,
+    _search_adaptation as search_adaptation,
+)
+from amagold.adaptation._dual_averaging import start_search
 from amagold.adaptation._fisher_mass import fisher_mass
+from amagold.adaptation._window_adaptation import DEEPEST, common_rate
 from amagold.adaptation._windows import block_length, make_search_schedule
 from amagold.runner._placed_chains import _run_chunk
 from amagold.trajectory._mass_matrix import DenseMass, DiagonalMass
@@ -89,7 +95,7 @@ def tried(angle, num_chains=64, num_rounds=30):
         total = angle * lengths.COARSE[turn % lengths.NUM_TRIED]
         after = np.cos(total) * position + np.sin(total) * generator.normal(size=position.shape)
         moved = (jnp.asarray(position, jnp.float32), jnp.asarray(after, jnp.float32))
-        search = update(search, jnp.bool_(True), *moved)
+        search = update(search, jnp.bool_(True), *moved, jnp.zeros(num_chains, bool))
         position = after
     return search
 
@@ -147,3 +153,29 @@ def test_everything_is_found_and_little_is_compiled():
     assert np.abs(found).max() < 0.35
     assert "looks for" in str(run.plan)
     assert run.sample_stats["diverging"].to_numpy().mean() < 0.03, "0.065 by acceptance alone"
+
+
+def banana(position):
+    return -0.5 * (position[0] ** 2 + (position[1] - position[0] ** 2) ** 2)
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+@pytest.mark.parametrize(
+    ("share", "is_calm"),
+    [(search_adaptation.CAREFUL, True), pytest.param(1.0, False, marks=pytest.mark.slow)],
+)
+def test_where_trials_diverge_steps_become_smaller(share, is_calm, monkeypatch):
+    monkeypatch.setattr(search_adaptation, "CAREFUL", share)
+    run = amagold.sample(amagold.Density(banana, init=np.zeros(2, np.float32)), progress=False)
+    diverged = run.sample_stats["diverging"].to_numpy().mean()
+    assert (diverged <= lengths.CALM) == is_calm, diverged
+
+
+def test_a_chain_that_is_stuck_counts_while_chains_come_in():
+    step = start_search(np.float32(1.0))
+    rates = jnp.array([0.9, 0.9, 0.9, 0.0])
+    assert common_rate(rates, step, jnp.bool_(True), None) < 0.05
+    np.testing.assert_allclose(common_rate(rates, step, jnp.bool_(False), None), 0.675)
+    # one that no step brings in does not hold the others back for ever
+    deep = step._replace(log_step=step.log_step - DEEPEST)
+    np.testing.assert_allclose(common_rate(rates, deep, jnp.bool_(True), None), 0.675)

@@ -217,6 +217,23 @@ def test_a_frozen_chain_never_looks_good(spoil):
     assert maximum_r_hat(dataset(variables)) == math.inf
 
 
+@pytest.mark.parametrize("is_factor", [False, True])
+def test_ones_of_correlations_are_no_parameters(is_factor):
+    free = np.random.default_rng(1).uniform(-0.9, 0.9, size=(4, 500))
+    one, zero = np.ones_like(free), np.zeros_like(free)
+    rows = [[one, free], [free, one]]
+    if is_factor:
+        rows = [[one, zero], [free, np.sqrt(1.0 - free**2)]]
+    found = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    dims = ("chain", "draw", "row", "column")
+    assert maximum_r_hat(xarray.Dataset({"matrix": (dims, found)})) < 1.01
+    assert 1500 < minimum_ess(xarray.Dataset({"matrix": (dims, found)})) < 2600
+    # what else does not move is seen
+    stuck = found.copy()
+    stuck[..., 1, 0] = 0.5
+    assert maximum_r_hat(xarray.Dataset({"matrix": (dims, stuck)})) == math.inf
+
+
 def test_a_slow_coordinate_is_found_among_good_ones():
     variables = posterior()
     slow = np.cumsum(variables["weights"][:, :, 2], axis=1)

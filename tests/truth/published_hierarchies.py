@@ -205,7 +205,7 @@ POSTERIORS = [
         partial(schools, True),
         SCHOOLS,
         applied_groups.centred,
-        None,
+        "school",
         _named_schools,
         "eight_schools",
         "a funnel",
@@ -215,7 +215,7 @@ POSTERIORS = [
         partial(schools, False),
         SCHOOLS,
         applied_groups.apart,
-        None,
+        None,  # theta is of rows
         _named_schools,
         "eight_schools",
     ),

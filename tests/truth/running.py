@@ -8,6 +8,7 @@ from calibration import MORE_SEEDS, Outcome, is_doubtful, z_scores
 from record import Row
 
 import amagold
+from amagold.planning._effects_plan import EffectsPlan
 
 
 def run_seeds(row: Row, num_seeds: int) -> list[Outcome]:
@@ -38,6 +39,8 @@ def run_row(row: Row, seed: int) -> Outcome:
 
 
 def plan_in_short(plan) -> str:
+    if isinstance(plan, EffectsPlan):
+        return "sweeps over effects"
     steps = {"rotation": "turn"}.get(plan.integrator, plan.integrator)
     gradient = "full gradient" if plan.gradient == "full" else f"{plan.gradient} {plan.batch_size}"
     test = "" if plan.test == "full" else f", {plan.test}"

@@ -27,6 +27,7 @@ POWER = 6.0
 SLOWEST = 0.995  # autocorrelations count as no more
 FAR = 1.0  # in the log of the cost, that a neighbour counts as dearer at most
 ABOUT = 1.1  # times the least cost, that counts as the same
+CALM = 1e-3  # share of divergences, beyond which steps are made smaller
 TEST_COST = 0.4  # of a gradient: the density at the end of a trajectory
 
 
@@ -41,6 +42,8 @@ class LengthSearch(NamedTuple):
     moves: jax.Array  # summed squared changes, of coordinates and of their squares
     sums: jax.Array  # of coordinates, squares, and the squares of both
     num_draws: jax.Array
+    num_divergent: jax.Array  # of the draws
+    is_careful: jax.Array  # whether trials before met more divergences than may be
 
 
 class Learnt(NamedTuple):
@@ -66,6 +69,8 @@ def no_trials(size: int) -> LengthSearch:
         np.zeros((NUM_TRIED, 2, size), np.float32),
         np.zeros((2, 2, size), np.float32),
         np.float32(0.0),
+        np.float32(0.0),
+        np.bool_(False),
     )
     return LengthSearch(*map(jax.device_put, fields))
 
@@ -76,6 +81,7 @@ def begin_trials(search: LengthSearch, tried: tuple[int, ...], center: np.ndarra
     return fresh._replace(
         tried=jax.device_put(np.asarray(tried, np.int32)),
         num_steps=search.num_steps,
+        is_careful=search.is_careful,
         center=jax.device_put(np.asarray(center, np.float32)),
     )
 
@@ -90,6 +96,7 @@ def update(
     is_trying: jax.Array,
     before: trees.PyTree,
     after: trees.PyTree,
+    is_divergent: jax.Array,
     axis_name: str | None,
 ) -> LengthSearch:
     """Add the moves of all chains, wherever they run."""
@@ -111,6 +118,7 @@ def update(
         moves=search.moves.at[place].add(total((there - here) ** 2)),
         sums=search.sums + total(jnp.stack([there, there**2], axis=1)),
         num_draws=search.num_draws + added,
+        num_divergent=search.num_divergent + total(is_divergent.astype(jnp.float32)),
     )
     return trees.where(is_trying & trees.all_finite(tried), tried, search)
 
@@ -153,6 +161,11 @@ def best(search: LengthSearch) -> int:
     smooth = 0.25 * one + 0.5 * found + 0.25 * other
     about = np.flatnonzero(smooth <= smooth.min() + np.log(ABOUT))
     return int(np.asarray(search.tried)[about[-1]])
+
+
+def meets_walls(search: LengthSearch) -> bool:
+    """Whether more of the trials diverged than may."""
+    return float(search.num_divergent) > CALM * float(search.num_draws)
 
 
 def finer(num_steps: int) -> tuple[int, ...]:

@@ -23,10 +23,12 @@ from amagold.adaptation._fisher_mass import fisher_mass
 from amagold.adaptation._length_search import Learnt, nothing_learnt
 from amagold.adaptation._mass_settings import log_scale
 from amagold.adaptation._window_adaptation import (
+    COMING_IN,
     Progress,
     Rules,
     Trace,
     advance_block,
+    common_rate,
     mass_scale_of,
     outside_counted,
 )
@@ -40,6 +42,8 @@ from amagold.samplers import Info, Sampler, State
 # what a divergence takes off the acceptance: walls and necks ask for smaller steps than a plain
 # acceptance does
 DIVERGENCE = 4.0
+# of the rejections, that are wanted where trials diverged all the same
+CAREFUL = 0.25
 
 
 @trees.record()
@@ -53,6 +57,8 @@ class Searching(Hook):
     tries: jax.Array
     wanted: jax.Array  # acceptance
     friction_share: jax.Array  # T b
+    turn: jax.Array
+    coming_in: jax.Array  # turns, in which chains come in from far out
 
     def before(self, sampler: Sampler) -> Sampler:
         steps = lengths.steps_now(self.learnt.search, self.tries)
@@ -65,26 +71,25 @@ class Searching(Hook):
         self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Searching", tuple[jax.Array, jax.Array]]:
         """The tuning after a transition, which is noted with its step size and number of steps."""
-
-        def over_chains(values: jax.Array) -> jax.Array:
-            return values if axis_name is None else jax.lax.psum(values, axis_name)
-
         rates = outside_counted(sampler, info, self.wanted)
         # a search that crosses orders of magnitude would be thrown back by each of them
         rates -= DIVERGENCE * info.is_divergent * (self.stage == step_size.POLISH)
-        rate = over_chains(jnp.sum(rates)) / over_chains(jnp.float32(rates.shape[0]))
-        step = step_size.update(self.step, self.stage, rate.astype(jnp.float32), self.wanted)
+        rate = common_rate(rates, self.step, self.turn < self.coming_in, axis_name)
+        step = step_size.update(self.step, self.stage, rate, self.wanted)
         following = dataclasses.replace(
-            self, step=step, learnt=self._learn(sampler, earlier, states, axis_name)
+            self,
+            step=step,
+            turn=self.turn + 1,
+            learnt=self._learn(sampler, earlier, states, info, axis_name),
         )
         used = lengths.steps_now(self.learnt.search, self.tries)
         return following, (jnp.exp(self.step.log_step), used)
 
     def _learn(
-        self, sampler: Sampler, earlier: State, states: State, axis_name: str | None
+        self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> Learnt:
         draws, slopes, search = self.learnt
-        moved = (earlier.position, states.position)
+        moved = (earlier.position, states.position, info.is_divergent)
         search = lengths.update(search, self.tries, *moved, axis_name)
 
         def gradient(position: trees.PyTree) -> trees.PyTree:
@@ -131,12 +136,17 @@ def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Tr
 
 
 def _searching(at: Progress, stage: SearchStage, rules: Rules) -> Searching:
+    assert isinstance(at.moments, Learnt)
+    assert rules.target_acceptance is not None
+    rejected = 1.0 - rules.target_acceptance
     asked = (
         np.int32(stage.step_size),
         np.bool_(stage.collects),
         np.bool_(stage.tries > 0),
-        np.float32(rules.target_acceptance),
+        np.float32(1.0 - rejected * (CAREFUL if at.moments.search.is_careful else 1.0)),
         np.float32(rules.friction_share),
+        np.int32(at.done),
+        np.int32(COMING_IN * rules.num_warmup),
     )
     return Searching(at.step, at.moments, *jax.device_put(asked))
 
@@ -159,9 +169,19 @@ def _end_stage(
         sampler = sampler.with_settings(mass=mass)
         center = np.asarray(draws.mean)
     if stage.tries:
-        search = search._replace(num_steps=jax.device_put(np.int32(lengths.best(search))))
+        # few and many steps differ in what diverges; those about the best decide
+        is_careful = stage.tries == 2 and lengths.meets_walls(search)
+        found = np.int32(lengths.best(search)), np.bool_(is_careful)
+        num_steps, is_careful = jax.device_put(found)
+        search = search._replace(num_steps=num_steps, is_careful=is_careful)
+    earlier_size = float(sampler.settings["step_size"])
     sampler = sampler.with_settings(step_size=jax.device_put(np.float32(size)))
     if at.done == rules.num_warmup:
+        if search.is_careful:
+            # trajectories stay as long as they were found to be best
+            steps = round(int(search.num_steps) * earlier_size / size)
+            steps = min(max(steps, int(search.num_steps)), lengths.MOST_STEPS)
+            search = search._replace(num_steps=jax.device_put(np.int32(steps)))
         return at._replace(sampler=_frozen(sampler, search, rules))
     following = next(later for later in stages if later.start == stage.stop)
     tried = lengths.finer(int(search.num_steps)) if following.tries == 2 else lengths.COARSE

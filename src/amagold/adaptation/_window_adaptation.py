@@ -27,6 +27,9 @@ from amagold.samplers import BlockSampler, Info, Kernel, Sampler, State
 # transitions: with fewer, the first wild tries would be all there is to freeze, so nothing is
 # adapted
 FEWEST = 20
+COMING_IN = 0.1  # of the warm-up, in which chains come in from far out
+LEAST = 1e-2  # acceptance of a chain that is stuck, in a harmonic mean
+DEEPEST = 10.0  # in the log of the step size below where the search began
 CORRELATED = 256  # parameters, up to which correlations are collected
 LONGEST_DIRECTION = 4.0  # times a trajectory's length, that correlations may ask for
 MAX_STEPS_CHANGE = 8.0  # the number of steps is rechosen within this factor of the planned one
@@ -69,6 +72,9 @@ class Rules(NamedTuple):
     begins_short: bool = False
     # tune between blocks, with the program that draws too: for a start that is nearly right
     by_block: bool = False
+    # while chains come in, one that is stuck counts more than the others; not for samplers that
+    # were given, whose starts were too
+    watches_stuck: bool = True
     searches: bool = False  # look for the number of steps too, and for a mass by gradients
     friction_share: float = 0.0  # T b, of such a search
 
@@ -100,7 +106,9 @@ def make_rules(sampler: Kernel, num_warmup: int, warmup: Warmup) -> Rules:
             )
     if num_warmup < FEWEST:
         return Rules(num_warmup, None, None, keep=warmup.keep)
-    return Rules(num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep)
+    return Rules(
+        num_warmup, warmup.target_acceptance, warmup.mass, keep=warmup.keep, watches_stuck=False
+    )
 
 
 def begin(sampler: Sampler, states: State, rules: Rules) -> Progress:
@@ -175,7 +183,7 @@ def advance_block(
 def next_block(at: Progress, key: jax.Array, rules: Rules) -> tuple[Progress, Trace]:
     """One block further, and how it went."""
     stage = next(stage for stage in rules.stages if stage.start <= at.done < stage.stop)
-    hook = _tuning(at, stage, rules.target_acceptance)
+    hook = _tuning(at, stage, rules)
     after, count = advance_block(at, key, rules, stage.stop, hook)
     tuning: Any = after.hook
     kept, used = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], (after.kept, after.notes))
@@ -261,6 +269,8 @@ class Tuning(Hook):
     stage: jax.Array
     collects: jax.Array
     wanted: jax.Array  # acceptance
+    turn: jax.Array
+    coming_in: jax.Array  # turns, in which chains come in from far out
     adapts: bool  # the step size
 
     def before(self, sampler: Sampler) -> Sampler:
@@ -272,23 +282,45 @@ class Tuning(Hook):
         self, sampler: Sampler, earlier: State, states: State, info: Info, axis_name: str | None
     ) -> tuple["Tuning", jax.Array]:
         """The tuning after a transition, which is noted with the step size that it used."""
-
-        def over_chains(values: jax.Array) -> jax.Array:
-            return values if axis_name is None else jax.lax.psum(values, axis_name)
-
         step = self.step
         if self.adapts:
             # one step size, or one for each block
             rates = _rates_of_all(sampler, info, self.wanted)
-            rate = over_chains(jnp.sum(rates, axis=0)) / over_chains(jnp.float32(rates.shape[0]))
-            step = step_size.update(step, self.stage, rate.astype(jnp.float32), self.wanted)
+            rate = common_rate(rates, step, self.turn < self.coming_in, axis_name)
+            step = step_size.update(step, self.stage, rate, self.wanted)
         collected = moments.update(self.moments, self.collects, states.position, axis_name)
-        following = dataclasses.replace(self, step=step, moments=collected)
+        following = dataclasses.replace(self, step=step, moments=collected, turn=self.turn + 1)
         return following, jnp.exp(self.step.log_step)
 
 
-def _tuning(at: Progress, stage: Stage, wanted: float | None) -> Tuning:
-    asked = (np.int32(stage.step_size), np.bool_(stage.collects), np.float32(wanted or 0.0))
+def common_rate(
+    rates: jax.Array, step: step_size.StepSize, coming_in: jax.Array, axis_name: str | None
+) -> jax.Array:
+    """One acceptance for all chains, whose rates are on the leading axis: the mean. While they come
+    in the harmonic mean, which a chain that is stuck brings near zero: a step that suits the others
+    may fly from a steep slope out of the other side of the posterior.
+    """
+
+    def over_chains(values: jax.Array) -> jax.Array:
+        return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+    count = over_chains(jnp.float32(rates.shape[0]))
+    mean = over_chains(jnp.sum(rates, axis=0)) / count
+    harmonic = count / over_chains(jnp.sum(1.0 / jnp.maximum(rates, LEAST), axis=0))
+    # one that no step brings in must not keep the others from going
+    is_deep = step.log_step < step.centre - DEEPEST
+    return jnp.where(coming_in & ~is_deep, harmonic, mean).astype(jnp.float32)
+
+
+def _tuning(at: Progress, stage: Stage, rules: Rules) -> Tuning:
+    wanted = rules.target_acceptance
+    asked = (
+        np.int32(stage.step_size),
+        np.bool_(stage.collects),
+        np.float32(wanted or 0.0),
+        np.int32(at.done),
+        np.int32(COMING_IN * rules.num_warmup if rules.watches_stuck else 0),
+    )
     return Tuning(at.step, at.moments, *jax.device_put(asked), adapts=wanted is not None)
 
 

@@ -134,6 +134,23 @@ def _blocks(posterior: "xarray.Dataset") -> Iterator[np.ndarray]:
                 f"{variable.sizes['draw']}; run longer"
             )
         values = variable.transpose("chain", "draw", ...).to_numpy()
-        values = values.reshape(*values.shape[:2], -1)
+        values = _free_entries(values)
         for start in range(0, values.shape[2], COLUMNS_AT_ONCE):
             yield values[:, :, start : start + COLUMNS_AT_ONCE].astype(np.float64)
+
+
+def _free_entries(values: np.ndarray) -> np.ndarray:
+    """(chain, draw, coordinate), without what is no parameter: ones on the diagonal of correlation
+    matrices, and of their Cholesky factors the first of them and the zeros above it.
+    """
+    flat = values.reshape(*values.shape[:2], -1)
+    size = values.shape[-1]
+    if values.ndim < 4 or values.shape[-2] != size:
+        return flat
+    is_one, is_zero = (np.all(values == number, axis=(0, 1)) for number in (1.0, 0.0))
+    diagonal, above = np.eye(size, dtype=bool), np.triu(np.ones((size, size), bool), 1)
+    # of each matrix, should there be several
+    is_factor = is_one[..., :1, :1] & is_zero[..., above].all(axis=-1)[..., None, None]
+    is_whole = is_one[..., diagonal].all(axis=-1)[..., None, None]
+    fixed = (is_whole & diagonal) | (is_factor & ((is_one & diagonal) | above))
+    return flat[:, :, ~fixed.ravel()] if fixed.any() and not fixed.all() else flat

@@ -12,11 +12,12 @@ from numpyro import distributions
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
 from amagold.data import InMemory
-from amagold.interop._affine_trace import FIXED, LOG_AFFINE, Traced, evaluate
+from amagold.interop._affine_trace import evaluate
 from amagold.interop._cut_likelihood import CutLikelihood, found_for
 from amagold.interop._observed_site import MOST_HELD, ObservedSite
 from amagold.interop._one_row import InsideLikelihood, NumpyroModel
 from amagold.interop._site_outcomes import SiteOutcome, SitePredictor, family_of, linear_bounds
+from amagold.interop._traced_numbers import FIXED, LOG_AFFINE, Traced
 from amagold.target import LinearBounds
 
 NUM_EXAMPLES = 4096  # by which the scale of the noise is estimated

@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
-from amagold.interop._affine_trace import AFFINE, ROW, Traced, all_traced
+from amagold.interop._affine_trace import all_traced
 from amagold.interop._model_arguments import Fixed
 from amagold.interop._one_row import InsideLikelihood
 from amagold.interop._program_cut import ProgramCut, smallest_cut, with_calls_opened
+from amagold.interop._traced_numbers import AFFINE, ROW, Traced
 from amagold.target import LinearBounds
 from amagold.target._found_bounds import FoundSize, why_not
 from amagold.target._linear_likelihood import MOST_PREDICTORS

@@ -18,7 +18,9 @@ def from_numpyro(
     ones and factors outside it are the prior. Free numbers are sampled, by NumPyro's own
     bijections; reported draws are values of the sites, deterministic ones too, whose axes are
     called as their plates. Where the likelihood is of a known kind and sees the parameters through
-    a linear predictor, it comes with bounds, and `amagold.sample` tests on a few rows.
+    a linear predictor, it comes with bounds, and `amagold.sample` tests on a few rows. Where sites
+    are effects of groups, or of rows, with a scale that is sampled too, it is a mixed model, as
+    `amagold.models.mixed` makes them, and positions are its coefficients, effects and log scales.
 
     Args:
       model: a function with NumPyro's primitives, handlers around it included.
@@ -27,6 +29,18 @@ def from_numpyro(
       plate: the name of the plate over the examples. None makes an `amagold.Density` of the whole
         model, every evaluation of which looks at all data.
     """
+    return target_of(model, args, kwargs, plate)
+
+
+def target_of(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    plate: str | None,
+    *,
+    is_mixed: bool = True,
+) -> Posterior | Density:
+    """The same; with `is_mixed` False positions are free numbers of sites whatever the model."""
     required("numpyro", "numpyro")
     from amagold.interop._model_arguments import split_call
     from amagold.interop._model_survey import contents_of, zeros_of
@@ -63,7 +77,25 @@ def from_numpyro(
         differing = check_rows(own, contents, examples, held)
         unreported += differing
         reported = tuple(name for name in reported if name not in differing)
-        own = NumpyroModel(model, plate, form, reported)
+        inside = tuple(name for name, site in contents.latents.items() if site.is_of_rows)
+        own = NumpyroModel(model, plate, form, reported, inside)
+        if is_mixed:
+            from amagold.interop._mixed_target import mixed_target
+
+            found = mixed_target(own, held, contents, examples, unreported)
+            if found is not None:
+                return found
+        if inside:
+            raise ValueError(
+                f"site {inside[0]!r} must not be latent inside the plate {plate!r}: every example "
+                "would bring parameters of its own, which no minibatch of the others moves. "
+                "amagold.sample(amagold.from_numpyro(...)) takes them where they are Normal(loc, "
+                "scale) of a positive site scale and loc affine in Normal sites, and the outcome "
+                "sees an affine number (or the exponential of one) of them; NumPyro's own driver "
+                f"does not. Sample {inside[0]!r} outside, in a plate of its own, and pick its "
+                f"values by a column of numbers ({inside[0]}[group]), sum or integrate it out, or "
+                "give plate=None for a density of the whole model"
+            )
     parts = (own, held, row)
     shared: dict[str, Any] = {
         "init": init,

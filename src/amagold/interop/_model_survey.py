@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro import handlers
-from numpyro.distributions import biject_to
+from numpyro.distributions import biject_to, constraints
 from numpyro.infer import init_to_uniform
 from numpyro.primitives import Messenger
 
@@ -21,6 +21,9 @@ class LatentSite(NamedTuple):
     shape: tuple[int, ...]
     free_shape: tuple[int, ...]  # of its unconstrained numbers
     dims: tuple[str, ...]
+    is_positive: bool  # whether none of its values are below zero
+    is_real: bool  # whether any number may be one
+    is_of_rows: bool  # inside the data plate
 
 
 class ModelContents(NamedTuple):
@@ -124,14 +127,6 @@ def _described(sites: dict[str, Any], plate: str | None) -> dict[str, Any]:
                 deterministic[name] = _dims(name, site, np.shape(site["value"]))
         if site["type"] != "sample" or site["is_observed"]:
             continue
-        if is_inside(site, plate):
-            raise ValueError(
-                f"site {name!r} must not be latent inside the plate {plate!r}: every example "
-                "would bring parameters of its own, which no minibatch of the others moves; sample "
-                "it outside, in a plate of its own, and pick its values by a column of numbers "
-                f"({name}[group]), sum or integrate it out, or give plate=None for a density of "
-                "the whole model"
-            )
         if site["fn"].support.is_discrete:
             raise ValueError(
                 f"site {name!r} must be continuous, got {type(site['fn']).__name__}: gradients "
@@ -140,8 +135,29 @@ def _described(sites: dict[str, Any], plate: str | None) -> dict[str, Any]:
             )
         shape = tuple(np.shape(site["value"]))
         free = tuple(biject_to(site["fn"].support).inverse_shape(shape))
-        latents[name] = LatentSite(shape, free, _dims(name, site, shape))
+        latents[name] = LatentSite(
+            shape,
+            free,
+            _dims(name, site, shape),
+            _is_positive(site["fn"].support),
+            _is_real(site["fn"].support),
+            is_inside(site, plate),
+        )
     return {"latents": latents, "deterministic": deterministic, "of_rows": tuple(of_rows)}
+
+
+def _is_positive(support: Any) -> bool:
+    """Whether a support has no values below zero."""
+    if support in (constraints.positive, constraints.nonnegative):
+        return True
+    lowest = getattr(support, "lower_bound", None)
+    return isinstance(lowest, (int, float)) and lowest >= 0.0
+
+
+def _is_real(support: Any) -> bool:
+    while isinstance(support, type(constraints.independent(constraints.real, 1))):
+        support = support.base_constraint
+    return support is constraints.real or support == constraints.real
 
 
 def _dims(name: str, site: Any, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ import numpy as np
 from numpyro import distributions
 from numpyro.distributions import ExpandedDistribution, Independent, MaskedDistribution
 
-from amagold.interop._affine_trace import FIXED, Traced, evaluate
+from amagold.interop._affine_trace import evaluate
 from amagold.interop._model_arguments import Fixed
 from amagold.interop._one_row import InsideLikelihood, NumpyroModel, as_one_row, is_inside
+from amagold.interop._traced_numbers import FIXED, Traced
 
 # what a distribution's likelihood depends on, by the names of its class
 PARAMETERS = {
@@ -50,7 +51,7 @@ class ObservedSite:
         def look(position: Any, rows: Any) -> dict[str, Any]:
             held = self.held.value or {}
             values = self.model.constrained(position, rows, held)
-            kind, found = _look(self.model, self.model.sites(values, rows, held))
+            kind, found = observed_numbers(self.model, self.model.sites(values, rows, held))
             kinds.append(kind)
             return found
 
@@ -68,9 +69,12 @@ class ObservedSite:
         }
 
 
-def _look(model: NumpyroModel, sites: Any) -> tuple[type | None, dict[str, Any]]:
+def observed_numbers(model: NumpyroModel, sites: Any) -> tuple[type | None, dict[str, Any]]:
+    """The distribution of the one observed site inside the plate, and what it is given."""
     inside = [
-        site for site in sites.values() if site["type"] == "sample" and is_inside(site, model.plate)
+        site
+        for site in sites.values()
+        if site["type"] == "sample" and site["is_observed"] and is_inside(site, model.plate)
     ]
     if len(inside) != 1:
         return None, {}

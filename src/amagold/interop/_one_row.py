@@ -51,6 +51,7 @@ class NumpyroModel:
     plate: str | None
     form: CallForm
     deterministic: tuple[str, ...] = ()  # the sites that are reported
+    inside: tuple[str, ...] = ()  # latent ones inside the plate, which those do not depend on
 
     def constrained(self, position: Any, rows: Any, held: Any) -> dict[str, jax.Array]:
         """Values of the latent sites, by NumPyro's own bijections."""
@@ -64,7 +65,8 @@ class NumpyroModel:
 
     def derived(self, values: Any, rows: Any, held: Any) -> dict[str, jax.Array]:
         """The deterministic sites that are reported."""
-        sites = self.sites(values, rows, held)
+        own = {name: jnp.zeros(1) for name in self.inside}
+        sites = self.sites({**values, **own}, rows, held)
         return {name: jnp.asarray(sites[name]["value"]) for name in self.deterministic}
 
     def sites(self, values: Any, rows: Any, held: Any) -> dict[str, Site]:
@@ -125,6 +127,17 @@ class InsideLikelihood:
         return () if self.note is None else (self.note,)
 
 
+def unreported_words(names: tuple[str, ...]) -> tuple[str, ...]:
+    """What is said of deterministic sites that are left out."""
+    if not names:
+        return ()
+    listed = ", ".join(map(repr, names))
+    return (
+        f"Deterministic sites that depend on the rows are not reported ({listed}); "
+        "numpyro.infer.Predictive computes them from run.to_numpyro().",
+    )
+
+
 @trees.record(static=("model", "is_log_concave", "unreported"))
 class OutsidePrior:
     """log p(theta), of free numbers: the sites outside the plate and the log Jacobians."""
@@ -139,13 +152,7 @@ class OutsidePrior:
         return self.model.log_density(position, self.row, self.held, only_outside=True)
 
     def sentences(self) -> tuple[str, ...]:
-        if not self.unreported:
-            return ()
-        names = ", ".join(map(repr, self.unreported))
-        return (
-            f"Deterministic sites that depend on the rows are not reported ({names}); "
-            "numpyro.infer.Predictive computes them from run.to_numpyro().",
-        )
+        return unreported_words(self.unreported)
 
 
 @trees.record(static=("model",))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
-from amagold.interop._affine_trace import (
+from amagold.interop._traced_numbers import (
     AFFINE,
     CONSTANT,
     FIXED,

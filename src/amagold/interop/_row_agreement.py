@@ -26,9 +26,10 @@ def check_rows(
     """
     _check_shapes(model, contents, rows, held)
     plate, differing, is_known = model.plate, set(), False
+    inside = tuple(name for name, site in contents.latents.items() if site.is_of_rows)
     for number, scale in enumerate(SCALES):
         position = _somewhere(contents, number, scale)
-        whole, single = _both(model, position, rows, held)
+        whole, single = _both(model, position, inside, rows, held)
         for name in whole.outside:
             if not _agree(whole.outside[name], single.outside[name]).all():
                 raise ValueError(
@@ -71,7 +72,7 @@ def _check_shapes(model: NumpyroModel, contents: ModelContents, rows: InMemory, 
 
     jax.eval_shape(run, rows.rows(np.zeros(1, np.int32)))
     for name, site in contents.latents.items():
-        if shapes[name] != site.shape:
+        if not site.is_of_rows and shapes[name] != site.shape:
             raise ValueError(
                 f"site {name!r} must have a shape that does not depend on the number of rows, got "
                 f"{site.shape} for all and {shapes[name]} for one; pass its size to the model as a "
@@ -89,9 +90,11 @@ class Densities:
 
 
 def _both(
-    model: NumpyroModel, position: Any, rows: InMemory, held: Any
+    model: NumpyroModel, position: Any, inside: tuple[str, ...], rows: InMemory, held: Any
 ) -> tuple[Densities, Densities]:
-    """Of the model with all rows, and with one at a time."""
+    """Of the model with all rows, and with one at a time, whose latent sites inside the plate then
+    have one number.
+    """
     all_rows = NumpyroModel(model.model, None, model.form)
     try:
         whole = _of_all(all_rows, model.plate, position, rows.arrays, held)
@@ -102,8 +105,14 @@ def _both(
             "plate its dim where it is nested"
         ) from None
     likelihood = InsideLikelihood(model, held)
-    of_rows = _of_each(likelihood, position, rows.arrays)
-    single = _outside(model, position, rows.rows(np.zeros(1, np.int32)), held)
+    of_rows = _of_each(
+        likelihood,
+        {name: value for name, value in position.items() if name not in inside},
+        {name: position[name][:, None] for name in inside},
+        rows.arrays,
+    )
+    alone = position | {name: np.zeros(1, np.float32) for name in inside}
+    single = _outside(model, alone, rows.rows(np.zeros(1, np.int32)), held)
     return Densities(*whole), Densities(of_rows, *single)
 
 
@@ -149,8 +158,8 @@ def _others(sites: Any, plate: str | None) -> tuple[dict[str, Any], dict[str, An
 
 
 @jit(ONCE)
-def _of_each(likelihood: InsideLikelihood, position: Any, rows: Any) -> jax.Array:
-    return jax.vmap(likelihood, in_axes=(None, 0))(position, rows)
+def _of_each(likelihood: InsideLikelihood, shared: Any, own: Any, rows: Any) -> jax.Array:
+    return jax.vmap(lambda own, row: likelihood(shared | own, row))(own, rows)
 
 
 def _agree(of_all: np.ndarray, of_one: np.ndarray) -> np.ndarray:

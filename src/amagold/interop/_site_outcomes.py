@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from numpyro import distributions
 
-from amagold.interop._affine_trace import AFFINE, CONSTANT, FIXED, LOG_AFFINE, ROW, Traced
 from amagold.interop._normal_noise import NormalNoise
 from amagold.interop._observed_site import ObservedSite
+from amagold.interop._traced_numbers import AFFINE, CONSTANT, FIXED, LOG_AFFINE, ROW, Traced
 from amagold.models._binomial import Binomial, BinomialExample
 from amagold.models._logistic import Logistic, LogisticExample
 from amagold.models._negative_binomial import NegativeBinomial

@@ -11,7 +11,7 @@ from amagold.adaptation import Warmup
 from amagold.adaptation._block_adaptation import SHORT
 from amagold.core import trees
 from amagold.core.optional_packages import required
-from amagold.interop._from_numpyro import from_numpyro
+from amagold.interop._from_numpyro import target_of
 from amagold.samplers import Sampler
 from amagold.sampling._prepare import Prepared, prepare
 from amagold.sampling._settings import Settings
@@ -147,7 +147,8 @@ class AMAGOLD(MCMCKernel):
                 "mcmc.run outside of jit"
             )
         with jax.ensure_compile_time_eval():
-            target = from_numpyro(self._model, *args, plate=self._plate, **kwargs)
+            # its driver wants free numbers
+            target = target_of(self._model, args, kwargs, self._plate, is_mixed=False)
             given = target if self._make is None else self._make(target)
             settings = Settings(1, num_warmup, NUM_STARTS, 0, 1, self._warmup)
             ready = prepare(given, settings, None, None)

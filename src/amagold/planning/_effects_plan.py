@@ -16,7 +16,7 @@ from amagold.acceptance._effect_state import move_names
 from amagold.acceptance._effect_sweep import EffectSweep
 from amagold.acceptance._effect_tuning import TunedEffects, tuned_effects
 from amagold.core import trees
-from amagold.data import InMemory
+from amagold.data._spread import spread_in
 from amagold.gradients import full as full_gradient
 from amagold.mode._effect_mode import find_reference
 from amagold.mode._effect_sums import sums_at
@@ -171,8 +171,10 @@ class PlannedEffects(NamedTuple):
 
 
 def plan_effects(target: Target, num_chains: int, key: jax.Array) -> PlannedEffects | None:
-    """The plan where it applies: a mixed model in memory with bounds, or with Gaussian noise."""
-    if not isinstance(target, Posterior) or not isinstance(target.examples, InMemory):
+    """The plan where it applies: a mixed model with bounds, or with Gaussian noise, whose rows are
+    in memory or on this machine's disk.
+    """
+    if not isinstance(target, Posterior) or spread_in(target) is not None:
         return None
     likelihood, prior = target.log_likelihood, target.log_prior
     if not isinstance(likelihood, GroupedLikelihood) or not isinstance(prior, EffectsPrior):

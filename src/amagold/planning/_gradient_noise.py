@@ -58,7 +58,7 @@ def at_least_expected(
     examples do not see events of one in a hundred thousand, which are most of the noise.
     """
     plain = noises.get(None)
-    if plain is None or of_data is None:
+    if plain is None or of_data is None or num_examples <= EXAMPLES:  # all of them were seen
         return noises
     expected = EXPECTED * num_examples * of_data
     own = plain.covariance if plain.covariance.ndim == 2 else np.diag(plain.covariance)

@@ -101,6 +101,7 @@ def _of_scales(
     response = float(scale.scale.response_scale)
     for number, (usual, block) in enumerate(zip(prior.factors, scale.blocks, strict=True)):
         widths = np.asarray(scale.scale.widths[number], np.float64)
+        assert isinstance(usual, ScalePrior)
         factors.append(_of_block(usual, block.scales, widths / response, given))
         figures[number] = float(factors[-1].scales[0]) * response
     return {
