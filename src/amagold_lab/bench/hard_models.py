@@ -2,7 +2,7 @@
 here, in the shape of the ones that gave the models their names.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +43,19 @@ def flat_density(problem: HardModel) -> FlatDensity:
     found: Any = initialize_model(jax.random.key(0), problem.model, model_args=problem.data)
     start, unravel = ravel_pytree(found.param_info.z)
     return FlatDensity(lambda position: -found.potential_fn(unravel(position)), start.shape[0])
+
+
+def flatten_draws(problem: HardModel, draws: Mapping[str, Any]) -> np.ndarray:
+    """Draws of the sites, (chain, draw, ...), as the vectors that the density takes."""
+    from numpyro.infer.util import initialize_model, unconstrain_fn
+
+    found: Any = initialize_model(jax.random.key(0), problem.model, model_args=problem.data)
+
+    def flatten(values: dict[str, jax.Array]) -> jax.Array:
+        return ravel_pytree(unconstrain_fn(problem.model, problem.data, {}, values))[0]
+
+    values = {name: jnp.asarray(np.asarray(draws[name])) for name in found.param_info.z}
+    return np.asarray(jax.vmap(jax.vmap(flatten))(values))
 
 
 def eight_schools() -> HardModel:

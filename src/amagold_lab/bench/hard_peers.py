@@ -1,5 +1,5 @@
-"""The peers on the hard set: NUTS of NumPyro, BlackJAX and nutpie, and BlackJAX's MAMS, each as it
-comes, on one log density over one vector.
+"""The peers that run on JAX, on the hard set: NUTS of NumPyro and BlackJAX, and BlackJAX's MAMS,
+each as it comes, on one log density over one vector.
 """
 
 import time
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from amagold.sampling._compile_time import watch_compilation
@@ -183,62 +182,3 @@ def _spread(density: FlatDensity, seed: int, adapt: Any, draw: Any) -> CountedDr
         return (number + 1, state, settings), values, steps.sum()
 
     return timed(warmed, turn)
-
-
-def nutpie_nuts(density: FlatDensity, seed: int) -> CountedDraws:
-    """Its own driver, on gradients that it asks Python for, one chain at a time, which costs more
-    than they do; draws take their share of the time, as of the gradients.
-    """
-    nutpie = require("nutpie")
-    from nutpie.compiled_pyfunc import from_pyfunc  # pyright: ignore[reportMissingImports]
-
-    both = jax.jit(jax.value_and_grad(density.log_density))
-    generator = np.random.default_rng(seed)
-
-    def make_density() -> Any:
-        def evaluate(position: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = both(jnp.asarray(position, jnp.float32))
-            return float(value), np.asarray(gradient, np.float64)
-
-        return evaluate
-
-    def make_expand(*unused: Any) -> Any:
-        return lambda position: {"position": np.asarray(position, np.float64)}
-
-    size = density.num_parameters
-    both(jnp.zeros(size))
-    model = from_pyfunc(
-        size,
-        make_density,
-        make_expand,
-        [np.dtype(np.float64)],
-        [(size,)],
-        ["position"],
-        make_initial_point_fn=lambda seed: generator.uniform(-START, START, size),
-    )
-    began = time.process_time()
-    trace = nutpie.sample(
-        model,
-        draws=NUM_SAMPLES,
-        tune=NUM_WARMUP,
-        chains=NUM_CHAINS,
-        cores=1,  # two would wait for each other's Python
-        seed=seed,
-        progress_bar=False,
-        save_warmup=True,
-    )
-    seconds = time.process_time() - began
-    before, after = (
-        float(group["n_steps"].sum()) for group in (trace.warmup_sample_stats, trace.sample_stats)
-    )
-    share = after / (before + after)
-    values = trace.posterior["position"].to_numpy()
-    return CountedDraws(values, share * seconds, after, (1.0 - share) * seconds)
-
-
-PEERS: dict[str, Callable[[FlatDensity, int], CountedDraws]] = {
-    "NumPyro's NUTS": numpyro_nuts,
-    "BlackJAX's NUTS": blackjax_nuts,
-    "nutpie's NUTS": nutpie_nuts,
-    "BlackJAX's MAMS": blackjax_mams,
-}

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,8 @@ from amagold.sampling._sample import sample
 from amagold.target import Density
 from amagold_lab.bench import hard_peers
 from amagold_lab.bench.effective_sample_size import TOLERATED_ERRORS, largest_difference
-from amagold_lab.bench.hard_models import HARD_MODELS, HardModel, flat_density
+from amagold_lab.bench.hard_models import HARD_MODELS, FlatDensity, HardModel, flat_density
+from amagold_lab.bench.hard_nutpie import nutpie_nuts
 from amagold_lab.bench.hard_peers import NUM_CHAINS, NUM_SAMPLES, CountedDraws
 from amagold_lab.bench.measure import Benchmark, Measurement
 
@@ -26,11 +27,32 @@ SEEDS = (0, 1, 2)  # the median of the ratios counts: a chain may be lost, on ei
 FEW = 100  # draws of the call that plans and warms up
 WANTED = 1.5  # the geometric mean
 LOWEST = 0.7  # of any single posterior, below which the row says so
+
+
+class HardPeer(NamedTuple):
+    """What it is called, and what it draws of a model with a seed."""
+
+    words: str
+    draw: Callable[[Callable[[], HardModel], int], CountedDraws]
+
+
+def on_density(
+    draw: Callable[[FlatDensity, int], CountedDraws],
+) -> Callable[[Callable[[], HardModel], int], CountedDraws]:
+    """A peer that takes the log density as it is here."""
+
+    def draw_model(make: Callable[[], HardModel], seed: int) -> CountedDraws:
+        jax.clear_caches()
+        return draw(flat_density(make()), seed)
+
+    return draw_model
+
+
 PEERS = {
-    "numpyro": "NumPyro's NUTS",
-    "blackjax": "BlackJAX's NUTS",
-    "nutpie": "nutpie's NUTS",
-    "mams": "BlackJAX's MAMS",
+    "numpyro": HardPeer("NumPyro's NUTS", on_density(hard_peers.numpyro_nuts)),
+    "blackjax": HardPeer("BlackJAX's NUTS", on_density(hard_peers.blackjax_nuts)),
+    "nutpie": HardPeer("nutpie's NUTS", nutpie_nuts),
+    "mams": HardPeer("BlackJAX's MAMS", on_density(hard_peers.blackjax_mams)),
 }
 
 
@@ -60,8 +82,7 @@ def our_draws(make: Callable[[], HardModel], seed: int) -> CountedDraws:
 
 @cache
 def their_draws(peer: str, make: Callable[[], HardModel], seed: int) -> CountedDraws:
-    jax.clear_caches()
-    return hard_peers.PEERS[peer](flat_density(make()), seed)
+    return PEERS[peer].draw(make, seed)
 
 
 def measure(peer: str, is_timed: bool, seconds: float) -> Measurement:
@@ -99,11 +120,11 @@ HARD_BENCHMARKS = tuple(
     Benchmark(
         f"hard-{name}{'-seconds' if is_timed else ''}",
         f"effective draws per {'second of a core' if is_timed else 'gradient'} after warm-up, of "
-        f"sample() / of {peer}, 4 chains each: the median of three seeds, as a geometric mean over "
-        "six posteriors without rows to save",
+        f"sample() / of {peer.words}, 4 chains each: the median of three seeds, as a geometric "
+        "mean over six posteriors without rows to save",
         WANTED,
         True,
-        partial(measure, peer, is_timed),
+        partial(measure, name, is_timed),
         is_long=True,
     )
     for name, peer in PEERS.items()

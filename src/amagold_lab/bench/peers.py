@@ -19,14 +19,14 @@ FEWEST = 500
 PATIENCE = 10.0  # times the given time, after which even fewer must do
 
 
-def require(name: str) -> Any:
+def require(name: str, extra: str = "peers") -> Any:
     """The peer's package."""
     import importlib
 
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise NoRatioError(f"needs {name}: pip install 'amagold[peers]'") from None
+        raise NoRatioError(f"needs {name}: pip install 'amagold[{extra}]'") from None
 
 
 def mode_and_covariance(problem: BenchmarkPosterior) -> tuple[np.ndarray, np.ndarray]:
