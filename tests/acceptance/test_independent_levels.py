@@ -32,7 +32,7 @@ SCAN = 1e4  # kappa of a level all of whose rows are looked at
 
 @trees.record()
 class CancellingRows(EffectSweep):
-    """D_i = +- (c tanh(eta*) - c tanh(eta)): half of a level's rows with a plus, half with a minus."""
+    """D_i = +- (c tanh(eta*) - c tanh(eta)), of half of a level's rows with a plus."""
 
     def row_bounds(self, number, here, there):
         return jnp.abs(loud(there.effects[0]) - loud(here.effects[0]))[:, 0]
