@@ -46,8 +46,8 @@ def overstated_noise():
     few examples nearly agree.
     """
     generator = np.random.default_rng(0)
-    X = generator.normal(size=(20_000, 3)).astype(np.float32)
-    y = (X @ generator.normal(size=3) + 0.1 * generator.normal(size=20_000)).astype(np.float32)
+    X = generator.normal(size=(4_000, 3)).astype(np.float32)
+    y = (X @ generator.normal(size=3) + 0.1 * generator.normal(size=4_000)).astype(np.float32)
     log_likelihood = lambda at, row: -0.5 * ((row[1] - row[0] @ at) / 2.0) ** 2  # noqa: E731
     return amagold.Posterior(
         log_likelihood, lambda at: -0.005 * jnp.sum(at**2), (X, y), init=np.zeros(3)
