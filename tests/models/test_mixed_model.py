@@ -71,6 +71,65 @@ def test_reported_positions_come_back(family):
     assert any("half-Student-t(3)" in sentence for sentence in target.notes)
 
 
+@pytest.mark.parametrize("family", ["logistic", "linear"])
+def test_the_origin_of_a_column_does_not_matter(family):
+    """Beside a column of ones: the same is sampled, and what is reported is on the user's scale."""
+    x, group, generator = columns()
+    y = generator.integers(0, 2, ROWS) + 0.0
+    place, shown, targets = None, [], []
+    for zero in (0.0, 2000.0):
+        away = np.stack([zero + x[:, 0], np.ones(ROWS), 3.0 * x[:, 1]], axis=1)
+        target = models.mixed(x, y, {"g": models.Group(group, away)}, family)
+        place = place or {
+            name: np.asarray(0.3 * generator.normal(size=np.shape(values)), np.float32)
+            for name, values in target.init.items()
+        }
+        shown.append(target.transform(place))
+        targets.append(target)
+        back = target.transform.inverse(shown[-1])
+        for name, values in place.items():
+            np.testing.assert_allclose(back[name], values, atol=1e-3, err_msg=name)
+    one, other = targets
+    np.testing.assert_allclose(one.data.columns[0], other.data.columns[0], atol=2e-4)
+    np.testing.assert_allclose(one.data.columns[0].mean(axis=0), [0.0, 1.0, 0.0], atol=1e-4)
+    np.testing.assert_allclose(one.data.columns[0].std(axis=0), [1.0, 0.0, 1.0], atol=1e-5)
+    assert float(one.log_prior(place)) == float(other.log_prior(place))
+    assert one.notes == other.notes
+    assert any("at the means of the columns" in note for note in one.notes)
+    # z is the same, and so is the covariance at any x
+    for moved, wanted in zip(*map(across, shown, [0.0, 2000.0]), strict=True):
+        np.testing.assert_allclose(moved, wanted, rtol=1e-3, atol=1e-4)
+    assert shown[1]["g_correlation"][0, 1] < -0.99
+
+
+def across(shown, zero):
+    """Effects, and their covariance, at a few places of the columns."""
+    places = np.array([[-1.0, 1.0, 0.5], [0.0, 1.0, 0.0], [2.0, 1.0, -3.0]])
+    places[:, 0] += zero
+    scales = shown["g_sigma"]
+    covariance = scales[:, None] * shown["g_correlation"] * scales
+    return shown["g"] @ places.T, places @ covariance @ places.T
+
+
+def test_a_prior_of_a_scale_speaks_of_the_columns_as_they_are():
+    x, group, generator = columns()
+    y, away = generator.random(ROWS) < 0.5, np.stack([np.ones(ROWS), 5.0 + x[:, 0]], axis=1)
+
+    def centers(center=None, **options):
+        target = models.mixed(x, y, {"g": models.Group(group, away, center=center)}, **options)
+        return np.asarray(target.transform.units[0].centers)
+
+    assert centers()[1] > 4.0
+    assert not centers(scale_prior={"g": 1.0}).any()
+    assert not centers(standardize=False).any()
+    assert not centers(center=False).any()
+    assert centers(center=True, scale_prior=1.0)[1] > 4.0
+    with pytest.raises(ValueError, match=r"center must be True, False or None"):
+        centers(center="yes")
+    with pytest.raises(ValueError, match="constant beside a column of ones"):
+        models.mixed(x, y, {"g": models.Group(group, np.ones((ROWS, 2)) * [1.0, 7.0])})
+
+
 def test_rows_of_no_weight_are_left_out():
     x, group, generator = columns()
     y, weights = generator.random(ROWS) < 0.5, np.arange(ROWS) % 3 * 1.0

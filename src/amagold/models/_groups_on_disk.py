@@ -10,13 +10,15 @@ import numpy as np
 from amagold.core import trees
 from amagold.data import Data, Viewed
 from amagold.data._columns_on_disk import ChosenColumns, ColumnOnDisk
+from amagold.models._effect_columns import ColumnUnits, column_units
 from amagold.models._mixed_groups import (
     CheckedGroup,
     Group,
     check_levels,
     check_name,
     checked_form,
-    rounded_widths,
+    is_centered,
+    is_given,
 )
 from amagold.models._stored_table import named_columns
 from amagold.target._group_effects import GroupedExample
@@ -37,7 +39,7 @@ class GroupedView:
     """Rows of a table as those of a regression, with the levels of their groups."""
 
     own: Any  # the rows without their groups
-    widths: tuple[jax.Array, ...]  # of each group's columns
+    units: tuple[ColumnUnits, ...]  # of each group's columns
     codes: tuple[str, ...]
     columns: tuple[tuple[str | int, ...] | None, ...]
 
@@ -46,10 +48,10 @@ class GroupedView:
         return GroupedExample(
             self.own(rows),
             codes,
-            tuple(map(self._columns, [rows] * len(codes), self.columns, self.widths)),
+            tuple(map(self._columns, [rows] * len(codes), self.columns, self.units)),
         )
 
-    def _columns(self, rows: Any, names: tuple[str | int, ...] | None, widths: jax.Array) -> Any:
+    def _columns(self, rows: Any, names: tuple[str | int, ...] | None, units: ColumnUnits) -> Any:
         if names is None:
             return None
         ones = jnp.ones(rows[self.codes[0]].shape, jnp.float32)
@@ -57,10 +59,13 @@ class GroupedView:
         with jax.enable_x64(True):
             parts = [ones if name == ONES else rows[name] for name in names]
             wide = jnp.stack([part.astype(jnp.float64) for part in parts], axis=-1)
-            return (wide / widths.astype(jnp.float64)).astype(jnp.float32)
+            away = wide - units.centers.astype(jnp.float64)
+            return (away / units.widths.astype(jnp.float64)).astype(jnp.float32)
 
 
-def stored_groups(data: Data, groups: Any, outcome: Any) -> list[StoredGroup]:
+def stored_groups(
+    data: Data, groups: Any, outcome: Any, scales: Any, standardize: Any
+) -> list[StoredGroup]:
     """Groups that are given as names of columns; or a sentence."""
     columns = named_columns(data)
     if not isinstance(groups, Mapping) or not groups:
@@ -69,10 +74,15 @@ def stored_groups(data: Data, groups: Any, outcome: Any) -> list[StoredGroup]:
             f"groups={{'1|origin': 'origin'}}, got {type(groups).__name__}"
         )
     others = {name: column for name, column in columns.items() if name != outcome}
-    return [_stored(str(name), given, others) for name, given in groups.items()]
+    return [
+        _stored(str(name), given, others, not is_given(scales, name), standardize)
+        for name, given in groups.items()
+    ]
 
 
-def _stored(name: str, given: Any, columns: dict[str, ColumnOnDisk]) -> StoredGroup:
+def _stored(
+    name: str, given: Any, columns: dict[str, ColumnOnDisk], is_usual: bool, standardize: Any
+) -> StoredGroup:
     check_name(name)
     group, where = given if isinstance(given, Group) else Group(given), f"groups[{name!r}]"
     levels = _column(where, group.codes, columns).moments
@@ -80,9 +90,16 @@ def _stored(name: str, given: Any, columns: dict[str, ColumnOnDisk]) -> StoredGr
         raise ValueError(f"{where} must hold whole numbers from 0; number the levels first")
     num_levels = check_levels(where, levels.lowest[0], levels.highest[0], group.num_levels)
     names = None if group.columns is None else _names(f"{where}.columns", group.columns, columns)
-    squares = [1.0 if each == ONES else _mean_square(columns[str(each)]) for each in names or ()]
-    widths = None if names is None else rounded_widths(squares)
-    return StoredGroup(checked_form(name, where, num_levels, widths), group.codes, names)
+    units = None
+    if names is not None:
+        is_ones = [each == ONES or _is_ones(columns[str(each)]) for each in names]
+        has_center = is_centered(where, group, is_usual, standardize)
+        ones = is_ones.index(True) if has_center and any(is_ones) else None
+        moments = [None if each == ONES else columns[str(each)].moments for each in names]
+        means = [1.0 if each is None else float(each.mean[0]) for each in moments]
+        variances = [0.0 if each is None else float(each.variance[0]) for each in moments]
+        units = column_units(means, variances, ones)
+    return StoredGroup(checked_form(name, where, num_levels, units), group.codes, names)
 
 
 def _names(
@@ -112,10 +129,6 @@ def _is_ones(column: ColumnOnDisk) -> bool:
     return bool(column.moments.lowest[0] == column.moments.highest[0] == 1.0)
 
 
-def _mean_square(column: ColumnOnDisk) -> float:
-    return float(column.moments.mean[0] ** 2 + column.moments.variance[0])
-
-
 def _column(where: str, name: Any, columns: dict[str, ColumnOnDisk]) -> ColumnOnDisk:
     if not isinstance(name, str) or name not in columns:
         known = ", ".join(map(repr, list(columns)[:20]))
@@ -142,7 +155,7 @@ def grouped_rows(data: Data, own: Viewed, groups: list[StoredGroup]) -> Viewed:
     """The table as a mixed model's examples."""
     view = GroupedView(
         own.view,
-        tuple(jnp.asarray(group.checked.widths, jnp.float32) for group in groups),
+        tuple(group.checked.units for group in groups),
         tuple(group.codes for group in groups),
         tuple(group.columns for group in groups),
     )

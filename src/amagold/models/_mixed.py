@@ -99,9 +99,9 @@ def mixed(
       prior_scale: as for the regression of that family without groups.
       scale_prior: of the standard deviation of effects, a half-Student-t with 3 degrees of freedom.
         A number is its scale; or half of `amagold.priors.normal` or `student_t` about zero; or a
-        dict of such by the names of groups. None takes the scale 1, or 2.5 sd(y) for "linear"; of
-        several columns each effect times its column's root mean square has that scale.
-        Correlations have an LKJ(2) prior.
+        dict of such by the names of groups. None takes the scale 1, or 2.5 sd(y) for "linear", for
+        each effect times its column's standard deviation, and for the intercept at the columns'
+        means (`Group.center`). Correlations have an LKJ(2) prior.
       weights: how often each row counts in the log likelihood.
       offset: added to z, one number for each row.
       trials: how often each row was tried, for a binomial outcome (logistic link) or a probit one.
@@ -120,7 +120,7 @@ def mixed(
                 'family must not be "binomial" with data on disk, which have no trials; read the '
                 "table into arrays"
             )
-        on_disk = stored_groups(X, groups, outcome)
+        on_disk = stored_groups(X, groups, outcome, scale_prior, standardize)
         table = without_groups(X, on_disk)
         fixed = _fixed(
             family, table, y, intercept, prior_scale, given, dispersion, standardize, outcome
@@ -136,7 +136,7 @@ def mixed(
             raise ValueError("X must be given where intercept is False: nothing would be fixed")
         X = np.zeros((num_rows, 0))
     keep = _kept(weights, num_rows)
-    checked = checked_groups(groups, num_rows, keep)
+    checked = checked_groups(groups, num_rows, keep, scale_prior, standardize)
     fixed = _fixed(family, X, y, intercept, prior_scale, given, dispersion, standardize, outcome)
     data = GroupedExample(
         fixed.data,
@@ -264,7 +264,7 @@ def _with_groups(
     transform = MixedScale(
         tuple(group.form for group in groups),
         fixed.transform,
-        tuple(jnp.asarray(group.widths, jnp.float32) for group in groups),
+        tuple(group.units for group in groups),
         jnp.float32(fixed.response_scale),
     )
     return Posterior(

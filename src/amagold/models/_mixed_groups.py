@@ -10,6 +10,7 @@ import numpy as np
 
 from amagold.core import checks
 from amagold.core.arrays import as_numbers
+from amagold.models._effect_columns import ColumnUnits, column_units, ones_alone
 from amagold.priors import TermPrior
 from amagold.target._effects_prior import FactorForm, ScalePrior
 from amagold.target._group_effects import FIXED, NOISE
@@ -30,31 +31,67 @@ class Group:
         names of columns, and 1 for a column of ones: `Group("origin", [1, "distance"])`.
       num_levels: how many levels there are, where some may have no row; None takes the largest
         code.
+      center: whether columns beside one of ones count from their means, where the priors of the
+        intercept's standard deviation and of the correlations then hold, wherever the columns have
+        their zero. None: unless priors of the group's scales are given, or `standardize=False`.
+        What is reported is on the scale of the columns as they are in any case.
     """
 
     codes: Any
     columns: Any = None
     num_levels: int | None = None
+    center: bool | None = None
 
 
 class CheckedGroup(NamedTuple):
     form: FactorForm
     codes: np.ndarray | None  # None where rows are on disk, and are read there
-    columns: np.ndarray | None  # divided by their widths
-    widths: np.ndarray
+    columns: np.ndarray | None  # as sampled
+    units: ColumnUnits
 
 
-def checked_groups(groups: Any, num_rows: int, keep: np.ndarray | None) -> list[CheckedGroup]:
+def checked_groups(
+    groups: Any, num_rows: int, keep: np.ndarray | None, scales: Any, standardize: Any
+) -> list[CheckedGroup]:
     """In the order given; rows that `keep` leaves out are dropped. Or a sentence."""
     if not isinstance(groups, Mapping) or not groups:
         raise ValueError(
             "groups must map a name to the level of every row, got "
             f"{type(groups).__name__}; as in groups={{'1|origin': codes}}"
         )
-    return [_checked(str(name), given, num_rows, keep) for name, given in groups.items()]
+    return [
+        _checked(str(name), given, num_rows, keep, not is_given(scales, name), standardize)
+        for name, given in groups.items()
+    ]
 
 
-def _checked(name: str, given: Any, num_rows: int, keep: np.ndarray | None) -> CheckedGroup:
+def is_centered(where: str, group: Group, is_usual: bool, standardize: Any) -> bool:
+    """Whether columns count from their means; `is_usual` is that no prior was given. Or a
+    sentence.
+    """
+    if group.center is None:
+        return is_usual and standardize is not False
+    if not isinstance(group.center, (bool, np.bool_)):
+        raise ValueError(
+            f"{where}.center must be True, False or None, which lets the priors decide, got "
+            f"{group.center!r}"
+        )
+    return bool(group.center)
+
+
+def is_given(scales: Any, name: Any) -> bool:
+    """Whether `scale_prior` speaks of a group."""
+    return name in scales if isinstance(scales, Mapping) else scales is not None
+
+
+def _checked(
+    name: str,
+    given: Any,
+    num_rows: int,
+    keep: np.ndarray | None,
+    is_usual: bool,
+    standardize: Any,
+) -> CheckedGroup:
     group = given if isinstance(given, Group) else Group(given)
     where = f"groups[{name!r}]"
     check_name(name)
@@ -67,7 +104,7 @@ def _checked(name: str, given: Any, num_rows: int, keep: np.ndarray | None) -> C
     if codes.dtype.kind == "f" and not np.array_equal(codes, np.floor(codes)):
         raise ValueError(f"{where} must hold whole numbers from 0; number the levels first")
     num_levels = check_levels(where, codes.min(), codes.max(), group.num_levels)
-    columns = widths = None
+    columns = units = None
     if group.columns is not None:
         columns = np.asarray(as_numbers(f"{where}.columns", group.columns), np.float64)
         columns = columns[:, None] if columns.ndim == 1 else columns
@@ -81,20 +118,16 @@ def _checked(name: str, given: Any, num_rows: int, keep: np.ndarray | None) -> C
         if columns.shape[1] == 1 and (columns == 1.0).all():
             columns = None
         else:
-            widths = rounded_widths(np.mean(columns**2, axis=0))
-            _check_widths(where, widths)
-            columns = (columns / widths).astype(np.float32)
+            is_ones = np.flatnonzero((columns == 1.0).all(axis=0))
+            has_center = is_centered(where, group, is_usual, standardize)
+            ones = int(is_ones[0]) if has_center and len(is_ones) else None
+            units = column_units(columns.mean(axis=0), columns.var(axis=0), ones)
+            _check_units(where, units)
+            columns = units.scaled(columns)
     if keep is not None:
         codes, columns = codes[keep], None if columns is None else columns[keep]
-    checked = checked_form(name, where, num_levels, widths)
+    checked = checked_form(name, where, num_levels, units)
     return checked._replace(codes=codes.astype(np.int32), columns=columns)
-
-
-def rounded_widths(squares: Any) -> np.ndarray:
-    """Of columns with these mean squares: rounded to float32 before they are used, so that rows in
-    memory and on disk are divided by the same.
-    """
-    return np.sqrt(np.asarray(squares, np.float64)).astype(np.float32).astype(np.float64)
 
 
 def check_name(name: str) -> None:
@@ -126,22 +159,25 @@ def check_levels(where: str, lowest: float, highest: float, num_levels: int | No
     return found
 
 
-def checked_form(name: str, where: str, num_levels: int, widths: np.ndarray | None) -> CheckedGroup:
-    """The group without its rows; widths are those of its columns, None is a column of ones."""
-    if widths is None:
-        return CheckedGroup(FactorForm(name, num_levels, 1, False), None, None, np.ones(1))
-    _check_widths(where, widths)
-    return CheckedGroup(FactorForm(name, num_levels, len(widths), True), None, None, widths)
+def checked_form(name: str, where: str, num_levels: int, units: ColumnUnits | None) -> CheckedGroup:
+    """The group without its rows; units are those of its columns, None is a column of ones."""
+    if units is None:
+        return CheckedGroup(FactorForm(name, num_levels, 1, False), None, None, ones_alone())
+    _check_units(where, units)
+    number = units.widths.shape[0]
+    return CheckedGroup(FactorForm(name, num_levels, number, True), None, None, units)
 
 
-def _check_widths(where: str, widths: np.ndarray) -> None:
-    if len(widths) > MOST_EFFECTS:
+def _check_units(where: str, units: ColumnUnits) -> None:
+    number = units.widths.shape[0]
+    if number > MOST_EFFECTS:
         raise ValueError(
-            f"{where}.columns must be at most {MOST_EFFECTS}, got {len(widths)}; give some of them "
+            f"{where}.columns must be at most {MOST_EFFECTS}, got {number}; give some of them "
             "groups of their own, without correlations"
         )
-    if not (widths > 0).all():
-        raise ValueError(f"{where}.columns must not be zero in all rows; drop that column")
+    if not (np.asarray(units.widths) > 0).all():
+        what = "zero in all rows" if units.ones is None else "constant beside a column of ones"
+        raise ValueError(f"{where}.columns must not be {what}; drop that column")
 
 
 def scale_priors(
@@ -163,8 +199,10 @@ def scale_priors(
             scale, freedom = _of_user(own)
         scales = np.full(group.form.num_effects, scale / response_scale)
         if own is not None:
-            scales = scales * group.widths
-        found.append(ScalePrior(group.form, jnp.asarray(scales, jnp.float32), jnp.float32(freedom)))
+            scales = scales * np.asarray(group.units.widths, np.float64)
+        scales = jnp.asarray(scales, jnp.float32)
+        is_at_means = group.units.ones is not None
+        found.append(ScalePrior(group.form, scales, jnp.float32(freedom), is_at_means))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from amagold.core import trees
+from amagold.models._effect_columns import ColumnUnits
 from amagold.models._scale import UserScale
 from amagold.target._effects_prior import FactorForm
 from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
@@ -21,7 +22,7 @@ class MixedScale:
 
     forms: tuple[FactorForm, ...]
     fixed: UserScale | None
-    widths: tuple[jax.Array, ...]  # of the columns of each factor
+    units: tuple[ColumnUnits, ...]  # of the columns of each factor
     response_scale: jax.Array
 
     def __call__(self, position: dict[str, Any]) -> dict[str, Any]:
@@ -29,14 +30,18 @@ class MixedScale:
         found = dict(position)
         if self.fixed is not None:
             found[FIXED] = self.fixed(position[FIXED])
-        for form, units in zip(self.forms, self._units(), strict=True):
+        for form, units in zip(self.forms, self.units, strict=True):
             name, scales = form.name, scale_name(form.name)
-            units = units if form.is_vector else units[0]
-            found[name] = np.asarray(position[name], np.float64) * units
-            found[scales] = np.exp(np.asarray(position[scales], np.float64)) * units
+            times = units.to_user() * float(self.response_scale)
             if form.num_correlations:
                 own = correlation_name(name)
-                found[own] = correlations(np.asarray(position[own], np.float64), form.num_effects)
+                between = correlations(np.asarray(position[own], np.float64), form.num_effects)
+                deviations = np.exp(np.asarray(position[scales], np.float64))
+                found[scales], found[own] = _moved(deviations, between, times)
+                found[name] = np.asarray(position[name], np.float64) @ times.T
+                continue
+            found[name] = np.asarray(position[name], np.float64) * times[0, 0]
+            found[scales] = np.exp(np.asarray(position[scales], np.float64)) * times[0, 0]
         if NOISE in position:
             log_noise = np.asarray(position[NOISE], np.float64)
             found[NOISE] = np.exp(log_noise) * float(self.response_scale)
@@ -47,23 +52,37 @@ class MixedScale:
         found = dict(reported)
         if self.fixed is not None:
             found[FIXED] = self.fixed.inverse(np.asarray(reported[FIXED]))
-        for form, units in zip(self.forms, self._units(), strict=True):
+        for form, units in zip(self.forms, self.units, strict=True):
             name, scales = form.name, scale_name(form.name)
-            units = units if form.is_vector else units[0]
-            found[name] = np.asarray(reported[name], np.float64) / units
-            found[scales] = _log(scales, np.asarray(reported[scales], np.float64) / units)
+            times = np.linalg.inv(units.to_user() * float(self.response_scale))
+            deviations = np.asarray(reported[scales], np.float64)
+            _log(scales, deviations)  # a sentence, where one is not positive
             if form.num_correlations:
                 own = correlation_name(name)
-                found[own] = free_numbers(np.asarray(reported[own], np.float64))
+                between = np.asarray(reported[own], np.float64)
+                deviations, between = _moved(deviations, between, times)
+                found[scales], found[own] = _log(scales, deviations), free_numbers(between)
+                found[name] = np.asarray(reported[name], np.float64) @ times.T
+                continue
+            found[name] = np.asarray(reported[name], np.float64) * times[0, 0]
+            found[scales] = _log(scales, deviations * times[0, 0])
         if NOISE in reported:
             noise = np.asarray(reported[NOISE], np.float64) / float(self.response_scale)
             found[NOISE] = _log(NOISE, noise)
         return {name: np.asarray(values, np.float32) for name, values in found.items()}
 
-    def _units(self) -> list[np.ndarray]:
-        """What effects that are sampled are times to be on the user's scale."""
-        scale = float(self.response_scale)
-        return [scale / np.asarray(widths, np.float64) for widths in self.widths]
+
+def _moved(
+    deviations: np.ndarray, between: np.ndarray, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations and correlations of A u, from those of u."""
+    covariance = deviations[..., :, None] * between * deviations[..., None, :]
+    found = times @ covariance @ times.T
+    own = np.sqrt(np.diagonal(found, axis1=-2, axis2=-1))
+    found = found / (own[..., :, None] * own[..., None, :])
+    places = np.arange(own.shape[-1])
+    found[..., places, places] = 1.0
+    return own, np.clip(found, -1.0, 1.0)
 
 
 def correlations(free: np.ndarray, num_effects: int) -> np.ndarray:

@@ -42,7 +42,7 @@ def chosen_priors(
                 f"{text!r}"
             )
         if text != ALL_OTHERS:
-            found[text] = (text,) if text in known else _parted(text)
+            found[text] = names_in(text, known)
     named = [name for names in found.values() for name in names]
     for name in named:
         if name not in known:
@@ -63,8 +63,10 @@ def chosen_priors(
     ]
 
 
-def _parted(text: str) -> tuple[str, ...]:
-    """The names between commas, but for those within brackets or backticks."""
+def names_in(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A known name, or the names between commas, but for those within brackets or backticks."""
+    if text in known:
+        return (text,)
     names, depth, is_quoted = [""], 0, False
     for letter in text:
         is_quoted ^= letter == "`"

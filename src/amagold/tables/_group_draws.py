@@ -24,7 +24,7 @@ class GroupDraws(NamedTuple):
     """Of one random effect (1 + x | g)."""
 
     effects: np.ndarray  # (effects, levels, draws)
-    factor: np.ndarray  # (draws, effects, effects), L of the covariance L L^T
+    factor: np.ndarray  # (draws, effects, effects), L with the covariance L L^T
     salt: str  # what tells its strangers from those of the others
     seed: int
 
@@ -57,15 +57,15 @@ def group_draws(term: GroupTerm, values: Callable[[str, int], np.ndarray], seed:
 
 
 def _factor(term: GroupTerm, values: Callable[[str, int], np.ndarray]) -> np.ndarray:
-    """diag(sigma) times the Cholesky factor of the correlations."""
+    """diag(sigma) times a root of the correlations."""
     scales = np.stack([values(name, 1)[:, 0] for name in term.scales], axis=1)
     number = len(term.effects)
     whole = np.tile(np.eye(number), (len(scales), 1, 1))
     for name, (first, second) in term.correlations.items():
         whole[:, first, second] = whole[:, second, first] = values(name, 1)[:, 0]
+    shares, vectors = np.linalg.eigh(whole)
     # rounding may leave a correlation of nearly one just outside of what can be
-    spare = 1e-6 * np.eye(number) if number > 1 else 0.0
-    return scales[:, :, None] * np.linalg.cholesky(whole + spare)
+    return scales[:, :, None] * vectors * np.sqrt(np.maximum(shares, 0.0))[:, None, :]
 
 
 def strangers_only(rows: GroupedRows, term: GroupTerm) -> GroupedRows:

@@ -16,8 +16,9 @@ import numpy as np
 from amagold.models._mixed import GUESS
 from amagold.models._priors import CoefficientPrior
 from amagold.priors import TermPrior
-from amagold.tables._chosen_priors import chosen_priors
+from amagold.tables._chosen_priors import chosen_priors, names_in
 from amagold.tables._group_scale import GroupedScale
+from amagold.tables._group_terms import GroupTerm
 from amagold.tables._term_codes import INTERCEPT
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
@@ -47,6 +48,12 @@ def with_group_priors(
             **_of_scales(prior, scale, dict(each)),
         ),
     )
+
+
+def has_priors(term: GroupTerm, priors: Mapping[str, TermPrior | str] | None) -> bool:
+    """Whether some speak of the group's scales."""
+    named = {name for text in priors or () for name in names_in(text, term.scales)}
+    return not named.isdisjoint(term.scales)
 
 
 def _words(chosen: Chosen, scales: list[str]) -> str:
@@ -100,7 +107,7 @@ def _of_scales(
     factors, figures = [], np.array(prior.figures)
     response = float(scale.scale.response_scale)
     for number, (usual, block) in enumerate(zip(prior.factors, scale.blocks, strict=True)):
-        widths = np.asarray(scale.scale.widths[number], np.float64)
+        widths = np.asarray(scale.scale.units[number].widths, np.float64)
         assert isinstance(usual, ScalePrior)
         factors.append(_of_block(usual, block.scales, widths / response, given))
         figures[number] = float(factors[-1].scales[0]) * response

@@ -13,7 +13,7 @@ from amagold.tables._fixed_model import labels_of
 from amagold.tables._formula_columns import FormulaColumns
 from amagold.tables._formula_text import ParsedFormula
 from amagold.tables._group_checks import check_groups, doubts_about_groups
-from amagold.tables._group_priors import with_group_priors
+from amagold.tables._group_priors import has_priors, with_group_priors
 from amagold.tables._group_scale import group_labels, grouped_scale
 from amagold.tables._group_terms import GroupedRows, GroupTerm, group_term
 from amagold.tables._large_table import representative_rows
@@ -58,7 +58,10 @@ def grouped_target(
 ) -> Posterior:
     """What is sampled, with the names of the formula and the priors that were given."""
     given = {
-        term.name: models.Group(each.codes, each.values, term.num_levels)
+        # priors of a group's scales speak of the columns as they are
+        term.name: models.Group(
+            each.codes, each.values, term.num_levels, False if has_priors(term, priors) else None
+        )
         for term, each in zip(terms.groups, groups, strict=True)
     }
     of_rows = {name: values for name, values in found.rows._asdict().items() if values is not None}

@@ -57,13 +57,14 @@ class PriorOfScales(Protocol):
         ...
 
 
-@trees.record(static=("form",))
+@trees.record(static=("form", "is_at_means"))
 class ScalePrior:
     """Of the scales and correlations of one factor."""
 
     form: FactorForm
     scales: Float[jax.Array, " effects"]  # of the half-normal or half-Student-t
     freedom: Float[jax.Array, ""]  # its degrees of freedom; infinite for the half-normal
+    is_at_means: bool = False  # of the intercept, whose columns beside it are centred there
 
     def __call__(self, log_scales: jax.Array, free: jax.Array) -> jax.Array:
         """log p(log s, y): Jacobians included."""
@@ -74,7 +75,9 @@ class ScalePrior:
         freedom = float(self.freedom)
         kind = "half-normal" if np.isinf(freedom) else f"half-Student-t({freedom:g})"
         many = self.form.num_effects > 1
-        times = ", times the root mean square of its column," if many else ""
+        about = "standard deviation" if self.is_at_means else "root mean square"
+        times = f", times the {about} of its column," if many else ""
+        times += " at the means of the columns," if self.is_at_means else ""
         with_them = f", their correlations LKJ({SHAPE:g})" if many else ""
         return (
             f"The standard deviation of the effects {self.form.name!r}{times} has a {kind} "
