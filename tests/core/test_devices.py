@@ -15,6 +15,7 @@ FIRST = {
     for name, arguments in {
         **dict.fromkeys(models.__all__, ""),
         "network": ", hidden=(3,)",
+        "mixed": ", {'1|g': np.arange(60) // 9}",
     }.items()
 } | {
     "double_well": "amagold.models.double_well()",
@@ -36,7 +37,7 @@ def devices_after(first):
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) == 1, reason="needs two cores")
-@pytest.mark.parametrize("first", some_of(FIRST, "logistic", "posterior"))
+@pytest.mark.parametrize("first", some_of(FIRST, "logistic", "mixed", "posterior"))
 def test_all_cores_are_shown_to_jax(first):
     assert devices_after(FIRST[first]) == os.cpu_count()
 

@@ -319,6 +319,18 @@ def test_the_page_tells_of_groups():
     assert "Left out" not in told
 
 
+def test_nested_rows_share_what_either_group_adds():
+    run = run_of("late ~ distance + (1 | origin/carrier)")
+    found = run.variance_partition().set_index("source")
+    outer, inner = found.loc["origin"], found.loc["origin:carrier"]
+    assert outer.intraclass == outer.share
+    np.testing.assert_allclose(inner.intraclass, outer.share + inner.share)
+    assert math.isnan(found.loc["residual"].intraclass)
+    told = text_of(page(formula="late ~ distance + (1 | origin/carrier)"))
+    assert "lies between levels of origin: the intraclass correlation" in told
+    assert "With that of origin, which it lies within, the intraclass correlation of rows" in told
+
+
 @pytest.mark.slow
 def test_a_page_of_many_levels_stays_small_and_says_how_many_are_clear():
     found = page(3_000, "late ~ distance + (1 | origin)")

@@ -48,6 +48,7 @@ def run(
     from amagold.report._run_page import checked_path
     from amagold.sampling import SamplingWarning
     from amagold.tables import fit
+    from amagold.tables._group_results import printed_variables
 
     if report is not None:
         checked_path(report, "report")
@@ -63,7 +64,9 @@ def run(
         end_of_stage()
         print(printable(str(result)))
         if result.posterior.sizes["draw"]:
-            print(printable(result.summary().to_string()))
+            names, left_out = printed_variables(result)
+            print(printable(result.summary(var_names=names).to_string()))
+            print(printable("\n".join(left_out)), end="\n" if left_out else "")
         end_of_stage()
         if report is not None:
             print(printable(f"\nWritten to {result.report(report)}"))

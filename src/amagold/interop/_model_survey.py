@@ -148,6 +148,7 @@ def _described(sites: dict[str, Any], plate: str | None) -> dict[str, Any]:
 
 def _is_positive(support: Any) -> bool:
     """Whether a support has no values below zero."""
+    support = _of_one(support)
     if support in (constraints.positive, constraints.nonnegative):
         return True
     lowest = getattr(support, "lower_bound", None)
@@ -155,9 +156,14 @@ def _is_positive(support: Any) -> bool:
 
 
 def _is_real(support: Any) -> bool:
+    return _of_one(support) == constraints.real
+
+
+def _of_one(support: Any) -> Any:
+    """Of one number of an array, as improper priors hold it."""
     while isinstance(support, type(constraints.independent(constraints.real, 1))):
         support = support.base_constraint
-    return support is constraints.real or support == constraints.real
+    return support
 
 
 def _dims(name: str, site: Any, shape: tuple[int, ...]) -> tuple[str, ...]:

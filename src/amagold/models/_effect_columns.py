@@ -8,7 +8,6 @@ and in units of their spread, so that neither their origin nor their units matte
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
@@ -46,8 +45,9 @@ def column_units(means: Any, variances: Any, ones: int | None) -> ColumnUnits:
     else:
         is_ones = np.arange(len(centers)) == ones
         squares, centers = np.where(is_ones, 1.0, squares), np.where(is_ones, 0.0, centers)
-    widths = np.sqrt(squares)
-    return ColumnUnits(jnp.asarray(centers, jnp.float32), jnp.asarray(widths, jnp.float32), ones)
+    # on the host: JAX fixes its devices when the first array is made
+    both: Any = (each.astype(np.float32) for each in (centers, np.sqrt(squares)))
+    return ColumnUnits(*both, ones)
 
 
 def ones_alone() -> ColumnUnits:

@@ -155,7 +155,7 @@ def grouped_rows(data: Data, own: Viewed, groups: list[StoredGroup]) -> Viewed:
     """The table as a mixed model's examples."""
     view = GroupedView(
         own.view,
-        tuple(group.checked.units for group in groups),
+        tuple(jax.tree.map(jnp.asarray, group.checked.units) for group in groups),
         tuple(group.codes for group in groups),
         tuple(group.columns for group in groups),
     )

@@ -264,7 +264,7 @@ def _with_groups(
     transform = MixedScale(
         tuple(group.form for group in groups),
         fixed.transform,
-        tuple(group.units for group in groups),
+        tuple(jax.tree.map(jnp.asarray, group.units) for group in groups),
         jnp.float32(fixed.response_scale),
     )
     return Posterior(

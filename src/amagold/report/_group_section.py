@@ -19,6 +19,8 @@ from amagold.report._coefficient_groups import (
 from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
 from amagold.report._parameters import INTERVAL, Parameter
 from amagold.report._rounded_numbers import decimals_of, percent, rounded, short, whole
+from amagold.tables._group_results import groups_around
+from amagold.tables._table_model import needs_model
 
 MOST_EXTREMES = 8  # levels at either end
 MOST_IN_TABLE = 400
@@ -70,7 +72,8 @@ def group_sections(
         terms = [term for term in groups if term.group == group]
         table = run.group_effects(group, interval=INTERVAL)
         words = [*_spreads(terms, parameters, how, called)]
-        words += _share(group, shares[group], shares["residual"], len(shares) > 2)
+        around = groups_around(needs_model(run, "report"))[group][:-1]
+        words += _share(group, around, shares[group], shares["residual"], len(shares) > 2)
         words.append(_shrinkage(table))
         names = [called[name] for term in terms for name in (*term.scales, *term.correlations)]
         rows = [coefficient_row(parameters[name][0], how._replace(ratio="")) for name in names]
@@ -129,15 +132,24 @@ def _article(ratio: str) -> str:
 
 
 def _share(
-    group: str, share: Mapping[str, Any], residual: Mapping[str, Any], has_more: bool
+    group: str,
+    around: Sequence[str],
+    share: Mapping[str, Any],
+    residual: Mapping[str, Any],
+    has_more: bool,
 ) -> list[str]:
     told = (
         f"{percent(share['share'])} ({percent(share['lower'])} to {percent(share['upper'])}) of "
-        f"the variance that the fixed terms leave lies between levels of {group}: the intraclass "
-        "correlation"
+        f"the variance that the fixed terms leave lies between levels of {group}"
     )
     others = f"; {percent(residual['share'])} is left within all groups" if has_more else ""
-    return [f"{told}{others}."]
+    if not around:
+        return [f"{told}: the intraclass correlation{others}."]
+    return [
+        f"{told}{others}.",
+        f"With that of {', '.join(around)}, which it lies within, the intraclass correlation of "
+        f"rows of one level of {group} is {percent(share['intraclass'])}.",
+    ]
 
 
 def _shrinkage(table: Any) -> str:

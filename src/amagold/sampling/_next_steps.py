@@ -164,8 +164,9 @@ class NextSteps(ABC):
 
     def variance_partition(self, *, interval: float = 0.9) -> "pandas.DataFrame":
         """Whose the variance is that the fixed terms leave, on the scale of the predictor: a row
-        for each group and one for the residual, with the columns source, variance, share, lower
-        and upper. A group's share is its intraclass correlation.
+        for each group and one for the residual, with the columns source, variance, share, lower,
+        upper and intraclass: the correlation of two rows of one level, its group's share and, of
+        groups within others as in (1 | g/h), those of the others.
 
         The residual is that of one outcome: pi^2 / 3 (logistic), 1 (probit), log(1 + 1 / m) at the
         mean outcome m (poisson), log(1 + 1 / m + 1 / a) (negative binomial), sigma^2 (linear);

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 AT_ONCE = 256  # levels whose draws are looked at together
 MOST_DRAWS = 20_000  # of all chains that are looked at
 RESIDUAL = "residual"
+MOST_PRINTED = 40  # levels of a group in a printed summary
 
 
 def group_effects(run: Any, group: str | None, interval: float) -> "pandas.DataFrame":
@@ -32,6 +33,21 @@ def group_effects(run: Any, group: str | None, interval: float) -> "pandas.DataF
             columns = effect_columns(run, model, term, name, scale, interval)
             parts.append(pandas.DataFrame({"effect": effect, **columns}))
     return pandas.concat(parts, ignore_index=True)
+
+
+def printed_variables(run: Any) -> tuple[list[str], list[str]]:
+    """Which draws a printed summary is of, and what it says of the others."""
+    model = needs_model(run, "printed_variables")
+    called, names, said = names_of_leaves(own_names(model)), list(run.posterior.data_vars), []
+    for term in model.terms.groups:
+        if term.num_levels > MOST_PRINTED:
+            own = [called[name] for name in term.variables]
+            names = [name for name in names if name not in own]
+            said.append(
+                f"Not shown: {', '.join(own)} of {term.num_levels:,} levels each, which "
+                "run.summary(), run.group_effects() and --report have."
+            )
+    return names, said
 
 
 def chosen_terms(model: TableModel, group: str | None) -> list[GroupTerm]:
@@ -93,6 +109,7 @@ def variance_partition(run: Any, interval: float) -> "pandas.DataFrame":
     variances[RESIDUAL] = np.broadcast_to(residual, variances[groups[0]].shape)
     total = np.sum(list(variances.values()), axis=0)
     ends = [0.5 * (1.0 - interval), 0.5 * (1.0 + interval)]
+    around = groups_around(model)
     found = pandas.DataFrame(
         [
             {
@@ -102,12 +119,28 @@ def variance_partition(run: Any, interval: float) -> "pandas.DataFrame":
                 **dict(
                     zip(("lower", "upper"), np.quantile(values / total, ends).tolist(), strict=True)
                 ),
+                "intraclass": float(
+                    np.sum([variances[other] / total for other in around[name]], axis=0).mean()
+                )
+                if name != RESIDUAL
+                else math.nan,
             }
             for name, values in variances.items()
         ]
     )
     found.attrs["residual"] = words
     return found
+
+
+def groups_around(model: TableModel) -> dict[str, list[str]]:
+    """Of each group those whose levels its own lie within, as the formula says, and itself last:
+    rows of a level of b in a share what a level of a adds as well.
+    """
+    columns = {term.group: set(term.parsed.columns) for term in model.terms.groups}
+    return {
+        group: [*(other for other in columns if columns[other] < own), group]
+        for group, own in columns.items()
+    }
 
 
 def _variance(run: Any, model: TableModel, term: GroupTerm) -> np.ndarray:
