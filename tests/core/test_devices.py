@@ -13,7 +13,9 @@ TABLE = "X = np.random.default_rng(0).normal(size=(60, 2)); y = (X[:, 0] > 0).as
 FIRST = {
     name: f"{TABLE}; amagold.models.{name}(X, y{arguments})"
     for name, arguments in {
-        **dict.fromkeys(models.__all__, ""),
+        **dict.fromkeys(set(models.__all__) - {"Group"}, ""),
+        "gamma": " + 1",
+        "ordinal": " + (X[:, 1] > 0)",
         "network": ", hidden=(3,)",
         "mixed": ", {'1|g': np.arange(60) // 9}",
     }.items()
