@@ -13,7 +13,7 @@ TABLE = "X = np.random.default_rng(0).normal(size=(60, 2)); y = (X[:, 0] > 0).as
 FIRST = {
     name: f"{TABLE}; amagold.models.{name}(X, y{arguments})"
     for name, arguments in {
-        **dict.fromkeys(set(models.__all__) - {"Group"}, ""),
+        **dict.fromkeys(sorted({*models.__all__} - {"Group"}), ""),
         "gamma": " + 1",
         "ordinal": " + (X[:, 1] > 0)",
         "network": ", hidden=(3,)",
