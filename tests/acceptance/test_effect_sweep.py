@@ -12,9 +12,11 @@ import pytest
 from exact_effects import SIZES, effect_features, exact_effects, mixed_target
 from false_alarms import PLANTED, worst
 
+from amagold.acceptance import _group_visit
 from amagold.acceptance._effect_setup import untuned_effects
 from amagold.acceptance._effect_state import precision_of
 from amagold.acceptance._effect_sweep import EffectSweep
+from amagold.acceptance._group_visit import stream_of
 from amagold.core import trees
 from amagold.core.compiling import ONCE, jit
 from amagold.gradients import full as full_gradient
@@ -81,8 +83,22 @@ def test_exact_draws_stay_exact(family):
 
 
 @trees.record()
-class HalvedArrivals(EffectSweep):
-    """Fewer arrivals than the bounds need."""
+class HalvedRates(EffectSweep):
+    """Half as many arrivals as the bounds need."""
+
+    def visit(self, *args):
+        def halved(rows, question):
+            stream = stream_of(rows, question)
+            return stream._replace(rate=0.5 * stream.rate)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_group_visit, "stream_of", halved)
+            return super().visit(*args)
+
+
+@trees.record()
+class NarrowBounds(EffectSweep):
+    """Rows may differ by more than their bounds say."""
 
     def row_bounds(self, number, here, there):
         return 0.1 * super().row_bounds(number, here, there)
@@ -146,7 +162,8 @@ class PriorOfScales(EffectSweep):
 
 BROKEN = (
     NoJacobian,
-    HalvedArrivals,
+    HalvedRates,
+    NarrowBounds,
     LeftBehind,
     FollowingCenter,
     OneWayBounds,

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from false_alarms import PLANTED, worst
+from scipy import special, stats
 
 from amagold import models, priors
 from amagold.acceptance._effect_setup import untuned_effects
@@ -33,7 +34,15 @@ CASES = [
     ("nested slopes", "linear"),
     ("two by two", "linear"),
     ("two by two", "logistic"),
+    ("one", "binomial"),
+    ("one", "negative_binomial"),
+    ("one", "probit"),
+    ("slopes", "probit"),
 ]
+OF_FAMILIES = {
+    "binomial": {"trials": np.full(NUM_ROWS, 4)},
+    "negative_binomial": {"dispersion": 1.5},
+}
 
 
 @cache
@@ -66,7 +75,28 @@ def template(shape, family):
         prior_scale=0.7,
         scale_prior=priors.normal(0.0, 0.7),
         standardize=False,
+        **OF_FAMILIES.get(family, {}),
     )
+
+
+def outcomes(family, z, own, generator):
+    """The rows with outcomes given their predictors."""
+    if family == "linear":
+        y = z[:, 0] + np.exp(z[:, 1]) * generator.normal(size=NUM_ROWS)
+        return own._replace(response=jnp.asarray(y, jnp.float32))
+    if family == "poisson":
+        return own._replace(events=jnp.asarray(generator.poisson(np.exp(z)), jnp.float32))
+    if family == "negative_binomial":
+        # a gamma rate of mean exp(z)
+        shape = OF_FAMILIES[family]["dispersion"]
+        rate = generator.gamma(shape, np.exp(z) / shape)
+        return own._replace(events=jnp.asarray(generator.poisson(rate), jnp.float32))
+    chance = stats.norm.cdf(z) if family == "probit" else special.expit(z)
+    if family == "binomial":
+        successes = generator.binomial(OF_FAMILIES[family]["trials"], chance)
+        return own._replace(successes=jnp.asarray(successes, jnp.float32))
+    sign = np.where(generator.random(NUM_ROWS) < chance, 1.0, -1.0)
+    return own._replace(sign=jnp.asarray(sign, jnp.float32))
 
 
 def drawn(target, family, generator):
@@ -92,16 +122,7 @@ def drawn(target, family, generator):
     position = {name: jnp.asarray(each, jnp.float32) for name, each in position.items()}
     predictor = target.log_likelihood.predictor
     z = np.asarray(jax.vmap(predictor, (None, 0))(position, target.data), np.float64)
-    own = target.data.own
-    if family == "linear":
-        y = z[:, 0] + np.exp(z[:, 1]) * generator.normal(size=NUM_ROWS)
-        own = own._replace(response=jnp.asarray(y, jnp.float32))
-    elif family == "poisson":
-        own = own._replace(events=jnp.asarray(generator.poisson(np.exp(z)), jnp.float32))
-    else:
-        sign = np.where(generator.random(NUM_ROWS) < 1.0 / (1.0 + np.exp(-z)), 1.0, -1.0)
-        own = own._replace(sign=jnp.asarray(sign, jnp.float32))
-    data = target.data._replace(own=own)
+    data = target.data._replace(own=outcomes(family, z, target.data.own, generator))
     return position, dataclasses.replace(target, data=data, log_prior=prior)
 
 
