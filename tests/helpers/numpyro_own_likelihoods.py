@@ -77,6 +77,14 @@ def truncated(X, y):
         numpyro.factor("from_one", -jnp.log(-jnp.expm1(-rate)))
 
 
+def truncated_normal(X, y):
+    """Numbers that are seen above zero alone."""
+    b = coefficients()
+    sigma = numpyro.sample("sigma", dist.HalfNormal(1.0))
+    with numpyro.plate("data", X.shape[0]):
+        numpyro.sample("y", dist.TruncatedNormal(X @ b, sigma, low=0.0), obs=y)
+
+
 def mixture(X, y):
     """Two components of known places, whose share is a parameter."""
     b = coefficients()
@@ -128,6 +136,7 @@ FOUND = {
     ),
     "own link": (Case(own_link, (X, BINARY)), 1),
     "truncated": (Case(truncated, (X, COUNTS + 1.0)), 1),
+    "truncated normal": (Case(truncated_normal, (X[NUMBERS > 0], NUMBERS[NUMBERS > 0])), 2),
     "mixture": (Case(mixture, (X, IN_TWO)), 2),
     "two kinds": (Case(two_kinds, (X, NUMBERS, BINARY)), 2),
     "in a function": (Case(in_a_function, (X, COUNTS)), 1),

@@ -8,6 +8,8 @@ import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 from jax.scipy.stats import norm, t as student
 
+from amagold.target._normal_tail import log_between
+
 
 class Own(NamedTuple):
     """An outcome of numbers, examples of it, where its predictors are and how far they spread."""
@@ -49,6 +51,13 @@ def _student(z, row):
 def _censored_normal(z, row):
     residual = (row["y"] - z[0]) * jnp.exp(-z[1])
     return jnp.where(row["is_seen"] > 0, norm.logpdf(residual) - z[1], norm.logsf(residual))
+
+
+def _truncated_normal(z, row):
+    """Seen only between 0 and 1.5."""
+    scale = jnp.exp(z[1])
+    seen = log_between((0.0 - z[0]) / scale, 1.5 / scale)
+    return norm.logpdf((row["y"] - z[0]) / scale) - z[1] - seen
 
 
 def _zero_inflated_poisson(z, row):
@@ -108,6 +117,12 @@ OWN = {
     "truncated poisson": Own(_truncated_poisson, COUNTS[1:], (0.7,), (0.01,)),
     "student": Own(_student, _rows("y", -1.0, 0.5, 6.0), (0.4,), (0.01,)),
     "censored normal": Own(_censored_normal, CENSORED, (0.3, 0.2), (0.01, 0.005)),
+    "truncated normal": Own(
+        _truncated_normal, _rows("y", 0.1, 1.4), (-0.6, -0.2), (0.005, 0.005), 8.0
+    ),
+    "truncated normal far above": Own(
+        _truncated_normal, _rows("y", 0.1, 1.4), (3.5, -0.2), (0.005, 0.005), 40.0
+    ),
     "zero-inflated poisson": Own(_zero_inflated_poisson, COUNTS, (0.7, -1.0), (0.01, 0.02), 2.0),
     "negative binomial": Own(_negative_binomial, COUNTS, (0.7, 0.5), (0.01, 0.01), 8.0),
     "beta-binomial": Own(

@@ -25,7 +25,7 @@ from numpyro.infer.util import potential_energy
 from numpyro_own_likelihoods import COUNTS, FOUND, NUMBERS, X, coefficients
 
 QUICK = {"own link"}
-COMPARED = ("zero-inflated", "censored", "censored normal", "own link")
+COMPARED = ("zero-inflated", "censored", "censored normal", "truncated normal", "own link")
 
 
 def marked(names):

@@ -15,6 +15,7 @@ from amagold.target import _jet_program as program, _smooth_functions as smooth
 from amagold.target._found_bounds import FoundSize
 from amagold.target._intervals import Span, point, scaled
 from amagold.target._jets import Jet, Space
+from amagold.target._normal_tail import log_between
 
 RADIUS = 7.0
 
@@ -82,6 +83,9 @@ CURVES = {
     "erfc": (special.erfc, -3.0, 3.0),
     "ndtr": (special.ndtr, -5.0, 5.0),
     "log_ndtr": (special.log_ndtr, -9.0, 5.0),
+    "log_between": (lambda x: log_between(x, jnp.float32(1.3)), -8.0, 5.0),
+    "log_between, narrow": (lambda x: log_between(x, jnp.float32(0.2)), -8.0, 5.0),
+    "log_between of widths": (lambda x: log_between(0.3 - x, x), 0.7, 9.0),
     "gammaln": (special.gammaln, 0.1, 30.0),
     "digamma": (special.digamma, 0.1, 30.0),
     "square": (jnp.square, -3.0, 3.0),
@@ -101,10 +105,10 @@ CURVES = {
 }
 
 
-QUICK = {"sums", "products", "softplus", "log_ndtr", "gammaln"}
+QUICK = {"sums", "products", "softplus", "log_ndtr", "log_between", "gammaln"}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CURVES],

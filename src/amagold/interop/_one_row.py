@@ -11,6 +11,7 @@ from numpyro.primitives import Messenger
 
 from amagold.core import trees
 from amagold.interop._model_arguments import CallForm
+from amagold.interop._truncated_sites import without_switches
 
 Site = dict[str, Any]
 
@@ -93,7 +94,7 @@ class NumpyroModel:
 
 def log_probabilities(site: Site) -> jax.Array:
     """Of a sample site, with its scale, not summed."""
-    value = site["fn"].log_prob(site["value"])
+    value = without_switches(site["fn"]).log_prob(site["value"])
     return value if site["scale"] is None else value * site["scale"]
 
 

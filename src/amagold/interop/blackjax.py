@@ -10,8 +10,13 @@ import numpy as np
 from amagold.core import trees
 from amagold.core.optional_packages import required
 from amagold.data import InMemory
-from amagold.samplers import Sampler
+from amagold.interop._blackjax_algorithm import Algorithm
+from amagold.samplers import Sampler, hmc as _hmc, l2mc as _l2mc
 from amagold.target import Posterior, Target
+
+# as blackjax.hmc: what its drivers build themselves of a log density, and its adaptations tune
+hmc = Algorithm(_hmc)
+l2mc = Algorithm(_l2mc)
 
 
 def as_top_level_api(sampler: Sampler) -> Any:
@@ -39,16 +44,38 @@ def settings_from(parameters: Mapping[str, Any]) -> dict[str, Any]:
             f"parameters must hold step_size and inverse_mass_matrix, got no {missing[0]}; give "
             "the `parameters` of what blackjax.window_adaptation(...).run(...) returns first"
         )
-    inverse = np.asarray(parameters["inverse_mass_matrix"], np.float64)
-    if inverse.ndim not in (1, 2):
+    step_size, inverse = parameters["step_size"], parameters["inverse_mass_matrix"]
+    if isinstance(inverse, tuple):
         raise ValueError(
-            f"inverse_mass_matrix must be a vector or a matrix, got shape {inverse.shape}; tune "
-            "one chain, or choose one chain's parameters"
+            f"inverse_mass_matrix must be a vector or a matrix, got {type(inverse).__name__}; tune "
+            "with blackjax.window_adaptation instead of window_adaptation_low_rank"
         )
-    mass = 1.0 / inverse if inverse.ndim == 1 else np.linalg.inv(inverse)
-    if inverse.ndim == 2:
-        mass = 0.5 * (mass + mass.T)  # rounding
-    return {"step_size": float(parameters["step_size"]), "mass": np.float32(mass)}
+    if not trees.is_concrete((step_size, inverse)):
+        raise ValueError(
+            "parameters must be numbers, got values that JAX traces; call settings_from outside of "
+            "jax.jit and jax.vmap, or give the parameters to amagold.interop.blackjax.hmc there"
+        )
+    shape = np.shape(inverse)
+    if np.ndim(step_size) or len(shape) not in (1, 2) or len({*shape}) > 1:
+        raise ValueError(
+            "inverse_mass_matrix must be a vector or a square matrix and step_size one number, got "
+            f"shapes {shape} and {np.shape(step_size)}; tune one chain, or choose one chain's "
+            "parameters"
+        )
+    inverse = np.asarray(inverse, np.float64)
+    mass = 1.0 / inverse if inverse.ndim == 1 else _inverted(inverse)
+    return {"step_size": float(step_size), "mass": np.float32(mass)}
+
+
+def _inverted(matrix: np.ndarray) -> np.ndarray:
+    try:
+        found = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "inverse_mass_matrix must be positive definite, got a singular matrix; tune for more "
+            "steps, or with is_mass_matrix_diagonal=True"
+        ) from None
+    return 0.5 * (found + found.T)  # rounding
 
 
 def log_density_of(target: Target) -> Callable[[trees.PyTree], jax.Array]:

@@ -10,9 +10,20 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from amagold.target._intervals import Span, range_of
+from amagold.target import _smooth_functions as curves
+from amagold.target._intervals import Span, multiply, point, range_of
 from amagold.target._jet_rules import NotCoveredError, Rule, Truth, Value, as_jet, as_truth
-from amagold.target._jets import Jet, Space, choose, known_where, minus, select, unknown
+from amagold.target._jets import (
+    Jet,
+    Space,
+    choose,
+    compose,
+    known_where,
+    minus,
+    plus,
+    select,
+    unknown,
+)
 
 
 def absolute(space: Space, params: Any, x: Jet) -> Jet:
@@ -54,6 +65,22 @@ def smaller(space: Space, params: Any, left: Value, right: Value) -> Jet:
     found = known_where(is_left | is_right, either)
     _keep_logarithms(found, (left, is_left), (right, is_right))
     return found
+
+
+def log_between(space: Space, params: Any, low: Value, width: Value) -> Jet:
+    """log(Phi(low + width) - Phi(low)), the same mirrored: by the form that subtracts less."""
+    low, width = as_jet(space, low), as_jet(space, width)
+    high = plus(low, width)
+    is_above = low.value.lo + high.value.lo > 0.0
+    left, right = select(is_above, minus(high), low), select(is_above, minus(low), high)
+    below, above = (curves.log_normal_cdf(end.value) for end in (left, right))
+    gap = plus(compose(below, left), minus(compose(above, right)))
+    # the slope of log Phi falls, so that the gap is at least the width times that at the right
+    slope = above[1]
+    assert slope is not None
+    least = multiply(point(width.value.lo), point(slope.lo))
+    gap.parts[()] = Span(gap.value.lo, jnp.minimum(gap.value.hi, -least.lo))
+    return plus(compose(above, right), compose(curves.logarithm_of_rest(gap.value), gap))
 
 
 def clamp(space: Space, params: Any, low: Value, x: Value, high: Value) -> Jet:

@@ -17,6 +17,7 @@ from jax.scipy import special
 from amagold.target import _jet_choices as choices, _jet_rules as rules, _smooth_functions as curves
 from amagold.target._jet_rules import NotCoveredError, Rule, Truth, Value
 from amagold.target._jets import Jet, Space
+from amagold.target._normal_tail import log_between
 
 CURVES = {
     "expm1": curves.exponential_less_one,
@@ -114,6 +115,7 @@ def _softplus_by_parts(x: Any) -> Any:
 
 # the longer programs first, because some contain others
 KNOWN = (
+    Known(log_between, 2, choices.log_between),
     Known(special.log_ndtr, 1, rules.of_curve(curves.log_normal_cdf)),
     Known(jnp.logaddexp, 2, rules.log_add_exp),
     Known(_softplus_by_parts, 1, rules.of_curve(curves.softplus)),

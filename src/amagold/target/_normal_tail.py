@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import erfc
+from jax.scipy.special import erfc, log_ndtr
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 TAIL = -3.0  # below, the continued fraction
@@ -72,6 +72,18 @@ def third(t: jax.Array) -> jax.Array:
         fraction.slope * fraction.delta**2 * fraction.epsilon * (fraction.zeta - fraction.epsilon)
     )
     return jnp.where(t < TAIL, tail, slope * (delta * (delta + slope) - 1.0))
+
+
+def log_between(low: jax.Array, width: jax.Array) -> jax.Array:
+    """log(Phi(low + width) - Phi(low)), of a width above zero."""
+    low, width = jnp.broadcast_arrays(low, width)
+    high = low + width
+    # mirrored where most of it is above zero, so that numbers near one are not subtracted
+    is_above = low + high > 0.0
+    left = jax.lax.select(is_above, -high, low)
+    right = jax.lax.select(is_above, -low, high)
+    largest = log_ndtr(right)
+    return largest + jnp.log(-jnp.expm1(log_ndtr(left) - largest))
 
 
 def _outside(t: jax.Array) -> jax.Array:

@@ -74,6 +74,26 @@ def logarithm_of_one_plus(x: Span) -> list[Span]:
     return [range_of(jnp.log1p, x), *logarithm(add(x, point(jnp.float32(1.0))))[1:]]
 
 
+def logarithm_of_rest(x: Span) -> list[Span]:
+    """log(1 - exp(x)), of x below zero: with p = 1 / (exp(-x) - 1) its slope is -p, and that of p
+    is p (1 + p).
+    """
+
+    def odds(t: Array) -> Array:
+        return 1.0 / jnp.expm1(-t)
+
+    value, *slopes = _ranges(
+        Span(*(jnp.where(x.hi < 0.0, end, jnp.nan) for end in x)),
+        (lambda t: jnp.log(-jnp.expm1(t)), ()),
+        (lambda t: -odds(t), ()),
+        (lambda t: -odds(t) * (1.0 + odds(t)), ()),
+        (lambda t: -odds(t) * (1.0 + odds(t)) * (1.0 + 2.0 * odds(t)), ()),
+        slack=LOOSE,
+    )
+    # far below zero the value is tiny, and rounded as one is
+    return [Span(value.lo - 1e-6, value.hi + 1e-6), *slopes]
+
+
 def softplus(x: Span) -> list[Span]:
     """log(1 + exp(x))."""
     return _ranges(
