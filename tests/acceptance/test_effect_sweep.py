@@ -41,7 +41,9 @@ def sweep_of(family, away=0.25):
     (terms,) = sweep.factors
     spread = jnp.float32(0.5)
     terms = dataclasses.replace(terms, effect_spread=spread, scale_spread=spread)
-    return dataclasses.replace(sweep, angle=jnp.float32(1.1), slope_spread=spread, factors=(terms,))
+    return dataclasses.replace(
+        sweep, angle=jnp.float32(1.1), slope_spread=spread, factors=(terms,), num_turns=2
+    )
 
 
 @jit(ONCE)

@@ -22,7 +22,7 @@ from amagold.mode._effect_mode import find_reference
 from amagold.models._mixed_scale import correlations
 from amagold.target._effects_prior import LogNormalScale
 
-NUM_ROWS, NUM_CHAINS, NUM_SWEEPS = 60, 8, 4
+NUM_ROWS, NUM_CHAINS, NUM_SWEEPS, NUM_TURNS = 60, 8, 4, 2
 NUM_REPLICATIONS = {("one", "logistic"): 500}
 FEWER = 150
 LEVELS, OTHERS = 6, 4
@@ -166,7 +166,9 @@ def calibration(shape, family, kind=EffectSweep, count=None):
         sweep = untuned_effects(target, sums)
         names = [field.name for field in dataclasses.fields(EffectSweep)]
         sweep = kind(**{name: getattr(sweep, name) for name in names})
-        sweep = dataclasses.replace(sweep, angle=jnp.float32(1.2), slope_spread=jnp.float32(0.3))
+        sweep = dataclasses.replace(
+            sweep, angle=jnp.float32(1.2), slope_spread=jnp.float32(0.3), num_turns=NUM_TURNS
+        )
         there, broken = _swept(target, sweep, position, jax.random.key(number))
         assert int(broken.max()) == -1
         there = {name: np.asarray(there[name]) for name in position}

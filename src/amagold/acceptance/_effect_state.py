@@ -42,11 +42,9 @@ class EffectState(NamedTuple):
 class EffectDraws(NamedTuple):
     """The randomness of one sweep."""
 
-    slopes: Array
-    slope_test: Scalar  # logarithms of uniform numbers, here and below
-    slope_key: RandomKey
+    turns: "SharedTurn"  # with a leading axis of steps
     effects: tuple[Array, ...]
-    tests: tuple[Array, ...]
+    tests: tuple[Array, ...]  # logarithms of uniform numbers, here and below
     keys: tuple[RandomKey, ...]
     walks: "tuple[ScaleWalk, ...]"
     gammas: tuple[Scalar, ...]
@@ -58,11 +56,19 @@ class EffectDraws(NamedTuple):
     stride: Scalar  # of walks, between the shortest and the longest
     skewed_walk: Array  # whether skewed levels walk
     all_walk: Array  # whether all levels do
+    nested: "tuple[NestedDraws, ...]"  # an entry for each pair
+
+
+class SharedTurn(NamedTuple):
+    """The randomness of a turn of what all levels share."""
+
+    slopes: Array
+    slope_test: Array
+    slope_key: Array
     is_short: Array  # whether the slopes turn by less
     means: Array  # of the move of all factors' means
-    mean_test: Scalar
-    mean_key: RandomKey
-    nested: "tuple[NestedDraws, ...]"  # an entry for each pair
+    mean_test: Array
+    mean_key: Array
 
 
 class ScaleWalk(NamedTuple):
@@ -85,7 +91,7 @@ class NestedDraws(NamedTuple):
 class EffectMoves(NamedTuple):
     """What the moves of one sweep did; tuples have an entry for each factor."""
 
-    log_ratio: Scalar  # of the slopes
+    log_ratio: Scalar  # of the slopes; of several turns the logarithm of the mean chance to accept
     num_examples: Array
     broken_bound: Array
     slopes: Visit
@@ -143,6 +149,7 @@ def draw_sweep(
     num_steps: int,
     num_rows: Any,
     pairs: tuple[NestedPair, ...] = (),
+    num_turns: int = 1,
 ) -> EffectDraws:
     """All numbers of one kind by one call of the generator: each call takes its time to compile,
     and to begin.
@@ -159,7 +166,7 @@ def draw_sweep(
     long_walks = [
         normals.part(length, width) for length, width in zip(lengths, widths, strict=True)
     ]
-    slopes, means = normals.part(num_slopes), normals.part(len(forms))
+    slopes, means = normals.part(num_turns, num_slopes), normals.part(num_turns, len(forms))
     nested_walks = [
         normals.part(num_steps, sum(each.num_effects + each.num_correlations for each in two))
         for two in both
@@ -174,10 +181,10 @@ def draw_sweep(
     scale_tests = [tests.part(count) for count in steps]
     gamma_tests = [tests.part() for _ in forms]
     long_tests = [tests.part(length) for length in lengths]
-    slope_test, noise_test, mean_test = (tests.part() for _ in range(3))
+    slope_test, mean_test, noise_test = tests.part(num_turns), tests.part(num_turns), tests.part()
     nested_tests = [tests.part(num_steps) for _ in pairs]
     uniforms = _Cut(lambda size: jax.random.uniform(of_uniforms, (size,), jnp.float32))
-    stride, flags = uniforms.part(), uniforms.part(3)
+    stride, flags, shorts = uniforms.part(), uniforms.part(2), uniforms.part(num_turns)
     nested_strides = [uniforms.part(num_steps, 2) for _ in pairs]
     shapes = [0.5 * form.num_levels if form.num_effects == 1 else 1.0 for form in forms]
     last_shape = 1.0 if num_rows is None else 0.5 * num_rows
@@ -186,11 +193,17 @@ def draw_sweep(
     keys = jax.random.split(of_keys, 2 + 2 * len(forms))
     for cut in (normals, tests, uniforms):
         cut.fill()
-    is_so = flags() < jnp.array([SKEWED_WALKS, ALL_WALKS, SHORT_TURNS])
+    is_so = flags() < jnp.array([SKEWED_WALKS, ALL_WALKS])
     return EffectDraws(
-        slopes=slopes(),
-        slope_test=slope_test(),
-        slope_key=keys[0],
+        turns=SharedTurn(
+            slopes(),
+            slope_test(),
+            jax.random.split(keys[0], num_turns),
+            shorts() < SHORT_TURNS,
+            means(),
+            mean_test(),
+            jax.random.split(keys[1], num_turns),
+        ),
         effects=_all(effects),
         tests=_all(level_tests),
         keys=tuple(keys[2 + 2 * number] for number in range(len(forms))),
@@ -209,10 +222,6 @@ def draw_sweep(
         stride=stride(),
         skewed_walk=is_so[0],
         all_walk=is_so[1],
-        is_short=is_so[2],
-        means=means(),
-        mean_test=mean_test(),
-        mean_key=keys[1],
         nested=tuple(
             NestedDraws(*(part() for part in parts))
             for parts in zip(nested_walks, nested_strides, nested_tests, nested_shares, strict=True)

@@ -13,8 +13,10 @@ What they know of all rows is in `_effect_expansion.py`; which rows their tests 
 few are enough, in `_effect_visits.py` and `_effect_bounds.py`.
 """
 
+import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from amagold.acceptance import (
@@ -31,19 +33,23 @@ from amagold.acceptance._effect_state import (
     EffectDraws,
     EffectMoves,
     EffectState,
+    SharedTurn,
     draw_sweep,
     move_names,
 )
 from amagold.acceptance._effect_visits import EffectVisits, no_visit
+from amagold.acceptance._group_visit import Visit, together
 from amagold.core import trees
 from amagold.core.shapes import Position, RandomKey, Scalar
 from amagold.mode._reference import Reference
 from amagold.target import Target
 
 
-@trees.record()
+@trees.record(static=("num_turns",))
 class EffectSweep(EffectVisits, Acceptance):
     """It moves the chain itself: what it is given as a proposal is where the chain is."""
+
+    num_turns: int = 1  # of what all levels share, in a sweep
 
     name = "effects"
     label = "exact"
@@ -62,7 +68,8 @@ class EffectSweep(EffectVisits, Acceptance):
         forms = tuple(each.form for each in self.factors)
         rows = self.num_rows if self.bounds is None else None
         steps = _redraw_scales.STEPS
-        return draw_sweep(key, self.slope.shape[0], forms, steps, rows, self.nested)
+        width = self.slope.shape[0]
+        return draw_sweep(key, width, forms, steps, rows, self.nested, self.num_turns)
 
     def sweep(
         self, target: Target, draws: EffectDraws, state: EffectState
@@ -72,11 +79,7 @@ class EffectSweep(EffectVisits, Acceptance):
         for number in range(len(self.factors)):
             state, *found = self.move_effects(number, target, draws, state)
             reports["effects"].append(tuple(found))
-        state, of_slopes, log_ratio = self.move_slopes(target, draws, state)
-        reports["means"] = (no_visit(self.factors[0]), jnp.float32(1.0))
-        if self.means is not None:
-            state, *found = self.move_means(target, draws, state)
-            reports["means"] = tuple(found)
+        state, of_slopes, log_ratio, reports["means"] = self.turn(target, draws, state)
         for pair, drawn in zip(self.nested, draws.nested, strict=True):
             state = self.move_nested(pair, target, drawn, state)
         for number in range(len(self.factors)):
@@ -86,6 +89,25 @@ class EffectSweep(EffectVisits, Acceptance):
         if self.bounds is None:
             state = self.redraw_noise(target, draws, state)
         return state, EffectMoves.of(of_slopes, log_ratio, **reports)
+
+    def turn(
+        self, target: Target, draws: EffectDraws, state: EffectState
+    ) -> tuple[EffectState, Visit, Scalar, tuple[Visit, Scalar]]:
+        """What all levels share, `num_turns` times: where it is short of rows, but slow."""
+
+        def step(state: EffectState, drawn: SharedTurn) -> tuple[EffectState, Any]:
+            state, of_slopes, log_ratio = self.move_slopes(target, drawn, state)
+            of_means = no_visit(self.factors[0]), jnp.float32(1.0)
+            if self.means is not None:
+                state, *found = self.move_means(target, drawn, state)
+                of_means = tuple(found)
+            return state, (of_slopes, log_ratio, of_means)
+
+        state, (of_slopes, log_ratios, (of_means, rates)) = jax.lax.scan(step, state, draws.turns)
+        mean = jax.nn.logsumexp(jnp.minimum(log_ratios, 0.0)) - math.log(self.num_turns)
+        # one that is no number is told
+        log_ratio = jnp.where(jnp.all(jnp.isfinite(log_ratios)), mean, jnp.nan)
+        return state, together(of_slopes), log_ratio, (together(of_means), jnp.mean(rates))
 
     def decide(
         self,

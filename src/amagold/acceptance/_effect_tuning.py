@@ -31,6 +31,7 @@ WANTED = 0.35  # of the scales' walk, accepted
 FAR = 0.5  # standard deviations between chains and the reference, beyond which it moves
 SMALLEST_BLOCK, LARGEST_BLOCK = 64, 512
 MOST_MOVES = 2  # of the reference
+MOST_TURNS = 6  # of what all levels share, in a sweep
 
 
 class TunedEffects(NamedTuple):
@@ -60,7 +61,7 @@ def tuned_effects(target: Posterior, sums: EffectSums, key: RandomKey) -> TunedE
         sweep, passes = _like(there, sweep), passes + 2
         states = remembered(target, sweep, positions)
     assert found is not None
-    return TunedEffects(sweep, found, passes)
+    return TunedEffects(_with_turns(sweep, found), found, passes)
 
 
 def _sized(sweep: EffectSweep) -> EffectSweep:
@@ -125,6 +126,27 @@ def _with_strides(sweep: EffectSweep, found: Pilot) -> EffectSweep:
         factor = math.exp(max(-1.2, min(1.2, 2.0 * (float(rate) - WANTED) / WANTED)))
         factors.append(dataclasses.replace(terms, stride=terms.stride * jnp.float32(factor)))
     return dataclasses.replace(sweep, factors=tuple(factors))
+
+
+def _with_turns(sweep: EffectSweep, found: Pilot) -> EffectSweep:
+    """As often as levels renew faster than what they share, for no more rows than the rest has."""
+    if sweep.bounds is None:
+        return sweep
+    shared = [float(found.acceptance) * (1.0 - math.cos(float(sweep.angle)))]
+    if sweep.means is not None:
+        shared.append(float(found.mean_rate))
+    slowest = max(renewed(min(shared)), 1e-3)
+    rest = float(np.sum(found.effect_rows) + np.sum(found.scale_rows))
+    affordable = rest / max(float(found.slope_rows + found.mean_rows), 1e-3)
+    turns = min(min(map(renewed, found.effect_rates)) / slowest, affordable, MOST_TURNS)
+    return dataclasses.replace(sweep, num_turns=max(1, int(turns)))
+
+
+def renewed(rate: float) -> float:
+    """Effective draws for each transition that leaves the autocorrelation R = 1 - rate:
+    (1 - R) / (1 + R).
+    """
+    return float(rate) / (2.0 - float(rate))
 
 
 def _is_far(sweep: EffectSweep, found: Pilot) -> bool:

@@ -8,7 +8,7 @@ is accepted with min(1, exp(sum_g l_g)).
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._effect_state import EffectDraws, EffectState, precision_of
+from amagold.acceptance._effect_state import EffectState, SharedTurn, precision_of
 from amagold.acceptance._effect_visits import EffectVisits, no_visit
 from amagold.acceptance._group_visit import Visit
 from amagold.core import trees
@@ -18,7 +18,7 @@ from amagold.target import Target
 
 
 def move_means(
-    sweep: EffectVisits, target: Target, draws: EffectDraws, state: EffectState
+    sweep: EffectVisits, target: Target, drawn: SharedTurn, state: EffectState
 ) -> tuple[EffectState, Visit, Scalar]:
     """Where they are then, the rows that were asked, and the chance to accept."""
     assert sweep.means is not None
@@ -34,7 +34,7 @@ def move_means(
         change = precision - share * terms.precision
         matrix = matrix + jnp.einsum("ab,abmn->mn", change, sweep.means.spans[number])
     factor = jnp.linalg.cholesky(matrix)
-    noise = jax.scipy.linalg.solve_triangular(factor, draws.means, lower=True, trans=1)
+    noise = jax.scipy.linalg.solve_triangular(factor, drawn.means, lower=True, trans=1)
     move = noise - jax.scipy.linalg.cho_solve((factor, True), slope)
     proposed = state
     for number, directions in enumerate(sweep.means.directions):
@@ -45,11 +45,11 @@ def move_means(
         apart = sweep.means.lengths * jnp.linalg.norm(move)
         together = sweep.reaches(largest, state) + sweep.reaches(largest, proposed)
         bounds = sweep.bounded(largest, apart, together)
-        spread, key = sweep.means.spread, draws.mean_key
+        spread, key = sweep.means.spread, drawn.mean_key
         found = sweep.visit_all(largest, target, state, proposed, bounds, spread, key)
         log_ratio = jnp.sum(found.log_ratios)
     # far from the reference's scales rounding may leave no precision, which the scales alone tell
     is_known = jnp.isfinite(log_ratio) & jnp.all(jnp.isfinite(move))
-    is_accepted = is_known & (draws.mean_test < log_ratio)
+    is_accepted = is_known & (drawn.mean_test < log_ratio)
     rate = jnp.where(is_known, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
     return trees.where(is_accepted, proposed, state), found, rate

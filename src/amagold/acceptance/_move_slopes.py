@@ -8,7 +8,7 @@ is accepted with min(1, exp(t . (d* - d) + sum_g l_g)), t the tilt that m is mov
 import jax
 import jax.numpy as jnp
 
-from amagold.acceptance._effect_state import EffectDraws, EffectState
+from amagold.acceptance._effect_state import EffectState, SharedTurn
 from amagold.acceptance._effect_visits import EffectVisits, no_visit
 from amagold.acceptance._group_visit import Visit
 from amagold.core import trees
@@ -19,15 +19,15 @@ SHORT = 0.25  # of the slopes' angle, now and then: out of tails
 
 
 def move_slopes(
-    sweep: EffectVisits, target: Target, draws: EffectDraws, state: EffectState
+    sweep: EffectVisits, target: Target, drawn: SharedTurn, state: EffectState
 ) -> tuple[EffectState, Visit, Scalar]:
     """Where they are then, the rows that were asked, and log a."""
     slope, matrix, tilt = sweep.slopes_given(state)
     factor = jnp.linalg.cholesky(matrix)
     mean = -jax.scipy.linalg.cho_solve((factor, True), slope + tilt)
-    is_short = draws.is_short & (sweep.bounds is not None)
+    is_short = drawn.is_short & (sweep.bounds is not None)
     angle = sweep.angle * jnp.where(is_short, SHORT, 1.0)
-    noise = jax.scipy.linalg.solve_triangular(factor, draws.slopes, lower=True, trans=1)
+    noise = jax.scipy.linalg.solve_triangular(factor, drawn.slopes, lower=True, trans=1)
     there = mean + jnp.cos(angle) * (state.slopes - mean) + jnp.sin(angle) * noise
     log_ratio = jnp.dot(tilt, there - state.slopes)
     proposed = state._replace(slopes=there)
@@ -35,8 +35,8 @@ def move_slopes(
     found = no_visit(sweep.factors[largest])
     if sweep.bounds is not None:
         bounds = sweep.row_bounds(largest, state, proposed)
-        spread, key = sweep.slope_spread, draws.slope_key
+        spread, key = sweep.slope_spread, drawn.slope_key
         found = sweep.visit_all(largest, target, state, proposed, bounds, spread, key)
         log_ratio = log_ratio + jnp.sum(found.log_ratios)
-    is_accepted = jnp.isfinite(log_ratio) & (draws.slope_test < log_ratio)
+    is_accepted = jnp.isfinite(log_ratio) & (drawn.slope_test < log_ratio)
     return trees.where(is_accepted, proposed, state), found, log_ratio

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amagold.acceptance._effect_tuning import TunedEffects
+from amagold.acceptance._effect_tuning import TunedEffects, renewed
 from amagold.core import trees
 from amagold.mode._arrow_curvature import effects_curvature, sections_of
 from amagold.mode._effect_mode import covariance_of
@@ -111,10 +111,10 @@ def _sweep_cost(sweep: Any, costs: TransitionCosts) -> float:
         + EFFECT_OPERATIONS * (costs.num_parameters - sweep.num_slopes)
         + ROW_OPERATIONS * sweep.num_rows
     )
-    moved = [sweep.acceptance * (1.0 - math.cos(sweep.angle)), *sweep.effect_acceptance]
-    moved.append(sweep.mean_acceptance)
-    # (1 - R) / (1 + R) with R = 1 - A (1 - cos angle) the autocorrelation
-    draws = SHARE * min(rate / (2.0 - rate) for rate in moved)
+    # A (1 - cos angle) is what a turn takes off the autocorrelation
+    shared = [sweep.acceptance * (1.0 - math.cos(sweep.angle)), sweep.mean_acceptance]
+    moved = [1.0 - (1.0 - rate) ** sweep.num_turns for rate in shared]
+    draws = SHARE * min(map(renewed, [*moved, *sweep.effect_acceptance]))
     return operations / costs.operations / max(draws, 1e-3)
 
 

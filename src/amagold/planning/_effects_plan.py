@@ -61,6 +61,7 @@ class EffectsPlan:
     mean_spread: float = 0.0  # of the move of crossed factors' means
     mean_acceptance: float = 1.0
     mean_rows: float = 0.0
+    num_turns: int = 1  # of the slopes and the means, in a sweep
 
     @property
     def label(self) -> str:
@@ -74,7 +75,8 @@ class EffectsPlan:
     @property
     def num_rows(self) -> float:
         """That a sweep looks at, expected."""
-        return self.slope_rows + sum(self.effect_rows) + sum(self.scale_rows) + self.mean_rows
+        shared = self.num_turns * (self.slope_rows + self.mean_rows)
+        return shared + sum(self.effect_rows) + sum(self.scale_rows)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -109,6 +111,11 @@ class EffectsPlan:
                 f"their own (expected to accept {_percent([self.mean_acceptance])}, "
                 f"{self.mean_rows:.3g} examples)."
             )
+        if self.num_turns > 1:
+            said.append(
+                f"What all levels share, the {which} above all, renews more slowly than the levels "
+                f"do, and moves {self.num_turns} times in a sweep."
+            )
         share = self.num_rows / self.num_examples
         compared = (
             f"A gradient over all data would look at {1.0 / share:,.0f} times as many, and one "
@@ -126,8 +133,9 @@ class EffectsPlan:
             f"fixed ({_percent(self.scale_acceptance)}) and with effects fixed, which needs no "
             "example. No gradient is needed.",
             "Test: exact Metropolis-Hastings tests on a few examples each: about "
-            f"{sum(self.effect_rows):.3g} for all effects together, {self.slope_rows:.3g} for the "
-            f"coefficients and {sum(self.scale_rows):.3g} for the scales in a sweep. {compared}",
+            f"{sum(self.effect_rows):.3g} for all effects together, "
+            f"{self.num_turns * self.slope_rows:.3g} for the coefficients and "
+            f"{sum(self.scale_rows):.3g} for the scales in a sweep. {compared}",
         ]
 
     def __str__(self) -> str:
@@ -160,6 +168,7 @@ class EffectsPlan:
             block_size=self.block_size,
             slope_spread=jnp.float32(self.slope_spread),
             means=means,
+            num_turns=self.num_turns,
         )
         return _sampler(target, sweep)
 
@@ -224,6 +233,7 @@ def _plan(target: Posterior, found: TunedEffects, num_chains: int) -> EffectsPla
         mean_spread=0.0 if sweep.means is None else float(sweep.means.spread),
         mean_acceptance=float(pilot.mean_rate),
         mean_rows=float(pilot.mean_rows),
+        num_turns=sweep.num_turns,
     )
 
 
