@@ -138,7 +138,8 @@ def _with_turns(sweep: EffectSweep, found: Pilot) -> EffectSweep:
     slowest = max(renewed(min(shared)), 1e-3)
     rest = float(np.sum(found.effect_rows) + np.sum(found.scale_rows))
     affordable = rest / max(float(found.slope_rows + found.mean_rows), 1e-3)
-    turns = min(min(map(renewed, found.effect_rates)) / slowest, affordable, MOST_TURNS)
+    of_levels = min(renewed(float(rate)) for rate in found.effect_rates)
+    turns = min(of_levels / slowest, affordable, MOST_TURNS)
     return dataclasses.replace(sweep, num_turns=max(1, int(turns)))
 
 
@@ -146,7 +147,7 @@ def renewed(rate: float) -> float:
     """Effective draws for each transition that leaves the autocorrelation R = 1 - rate:
     (1 - R) / (1 + R).
     """
-    return float(rate) / (2.0 - float(rate))
+    return rate / (2.0 - rate)
 
 
 def _is_far(sweep: EffectSweep, found: Pilot) -> bool:
