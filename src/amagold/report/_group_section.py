@@ -19,8 +19,6 @@ from amagold.report._coefficient_groups import (
 from amagold.report._interval_chart import Estimate, IntervalChart, interval_chart
 from amagold.report._parameters import INTERVAL, Parameter
 from amagold.report._rounded_numbers import decimals_of, percent, rounded, short, whole
-from amagold.tables._group_results import groups_around
-from amagold.tables._table_model import needs_model
 
 MOST_EXTREMES = 8  # levels at either end
 MOST_IN_TABLE = 400
@@ -66,13 +64,14 @@ def group_sections(
     groups = run.model.terms.groups if run.model is not None else ()
     if not groups:
         return []
-    shares = {row["source"]: row for row in run.variance_partition().to_dict("records")}
+    partition = run.variance_partition()
+    shares = {row["source"]: row for row in partition.to_dict("records")}
     found = []
     for group in dict.fromkeys(term.group for term in groups):
         terms = [term for term in groups if term.group == group]
         table = run.group_effects(group, interval=INTERVAL)
         words = [*_spreads(terms, parameters, how, called)]
-        around = groups_around(needs_model(run, "report"))[group][:-1]
+        around = partition.attrs["around"][group]
         words += _share(group, around, shares[group], shares["residual"], len(shares) > 2)
         words.append(_shrinkage(table))
         names = [called[name] for term in terms for name in (*term.scales, *term.correlations)]

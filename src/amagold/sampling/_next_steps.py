@@ -170,7 +170,8 @@ class NextSteps(ABC):
 
         The residual is that of one outcome: pi^2 / 3 (logistic), 1 (probit), log(1 + 1 / m) at the
         mean outcome m (poisson), log(1 + 1 / m + 1 / a) (negative binomial), sigma^2 (linear);
-        `attrs["residual"]` says which. Slopes that vary count by the rows' average.
+        `attrs["residual"]` says which, `attrs["around"]` which groups each lies within. Slopes
+        that vary count by the rows' average.
 
         Args:
           interval: the share of the posterior between lower and upper, which are those of `share`.

@@ -109,7 +109,7 @@ def variance_partition(run: Any, interval: float) -> "pandas.DataFrame":
     variances[RESIDUAL] = np.broadcast_to(residual, variances[groups[0]].shape)
     total = np.sum(list(variances.values()), axis=0)
     ends = [0.5 * (1.0 - interval), 0.5 * (1.0 + interval)]
-    around = groups_around(model)
+    around = _groups_around(model)
     found = pandas.DataFrame(
         [
             {
@@ -119,26 +119,25 @@ def variance_partition(run: Any, interval: float) -> "pandas.DataFrame":
                 **dict(
                     zip(("lower", "upper"), np.quantile(values / total, ends).tolist(), strict=True)
                 ),
-                "intraclass": float(
-                    np.sum([variances[other] / total for other in around[name]], axis=0).mean()
-                )
-                if name != RESIDUAL
-                else math.nan,
+                "intraclass": math.nan
+                if name == RESIDUAL
+                else float((sum(variances[each] for each in [name, *around[name]]) / total).mean()),
             }
             for name, values in variances.items()
         ]
     )
     found.attrs["residual"] = words
+    found.attrs["around"] = around
     return found
 
 
-def groups_around(model: TableModel) -> dict[str, list[str]]:
-    """Of each group those whose levels its own lie within, as the formula says, and itself last:
-    rows of a level of b in a share what a level of a adds as well.
+def _groups_around(model: TableModel) -> dict[str, list[str]]:
+    """Of each group those whose levels its own lie within, as the formula says: rows of one level
+    share what those add as well.
     """
     columns = {term.group: set(term.parsed.columns) for term in model.terms.groups}
     return {
-        group: [*(other for other in columns if columns[other] < own), group]
+        group: [other for other in columns if columns[other] < own]
         for group, own in columns.items()
     }
 
