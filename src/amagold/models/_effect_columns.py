@@ -46,8 +46,8 @@ def column_units(means: Any, variances: Any, ones: int | None) -> ColumnUnits:
         is_ones = np.arange(len(centers)) == ones
         squares, centers = np.where(is_ones, 1.0, squares), np.where(is_ones, 0.0, centers)
     # on the host: JAX fixes its devices when the first array is made
-    both: Any = (each.astype(np.float32) for each in (centers, np.sqrt(squares)))
-    return ColumnUnits(*both, ones)
+    both: Any = centers.astype(np.float32), np.sqrt(squares).astype(np.float32)
+    return ColumnUnits(both[0], both[1], ones)
 
 
 def ones_alone() -> ColumnUnits:
