@@ -81,7 +81,9 @@ def test_exact_draws_stay_exact(family):
     assert int(info.broken_bound.max()) == -1
     assert 0.2 < float(info.acceptance_rate.mean()) < 0.99
     rows = np.asarray(info.num_energy_examples)
-    assert 0.0 < rows.mean() < 4.0 * sum(SIZES), "of eight tests, not half of all they could ask"
+    # of the levels, two turns of the slopes, six walks of the scale
+    num_tests = 1 + 2 + 6
+    assert 0.0 < rows.mean() < 0.6 * num_tests * sum(SIZES), "not most of all they could ask"
 
 
 @trees.record()

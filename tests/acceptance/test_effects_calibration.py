@@ -38,7 +38,11 @@ CASES = [
     ("one", "negative_binomial"),
     ("one", "probit"),
     ("slopes", "probit"),
+    ("shrunk", "logistic"),
+    ("shrunk", "linear"),
 ]
+SHRUNK = 4  # coefficients with a horseshoe
+HORSESHOE = priors.horseshoe(0.5, slab=1.0)
 OF_FAMILIES = {
     "binomial": {"trials": np.full(NUM_ROWS, 4)},
     "negative_binomial": {"dispersion": 1.5},
@@ -67,14 +71,16 @@ def template(shape, family):
         groups = {"1 + x|g:h": models.Group(group * 2 + other % 2, columns, 2 * LEVELS)}
         groups["x|g"] = models.Group(group, columns[:, 1:], LEVELS)
     y = np.arange(NUM_ROWS) % 2 * 1.0
+    several = generator.normal(size=(NUM_ROWS, SHRUNK)).astype(np.float32)
     return models.mixed(
-        x[:, None],
+        several if shape == "shrunk" else x[:, None],
         y,
         groups,
         family,
         prior_scale=0.7,
         scale_prior=priors.normal(0.0, 0.7),
         standardize=False,
+        shrinkage=HORSESHOE if shape == "shrunk" else None,
         **OF_FAMILIES.get(family, {}),
     )
 
@@ -99,10 +105,23 @@ def outcomes(family, z, own, generator):
     return own._replace(sign=jnp.asarray(sign, jnp.float32))
 
 
+def shrunk_coefficients(generator):
+    """beta, and log tau: of the horseshoe's draws as many are taken as the slab says."""
+    while True:
+        tau = HORSESHOE.scale * np.abs(generator.standard_cauchy())
+        local = np.abs(generator.standard_cauchy(SHRUNK))
+        beta = tau * local * generator.normal(size=SHRUNK)
+        if generator.random() < np.exp(-0.5 * np.sum((beta / HORSESHOE.slab) ** 2)):
+            return beta, np.log([tau])
+
+
 def drawn(target, family, generator):
     """A position from the prior, and the target with outcomes given it."""
     position = {"theta": 0.7 * generator.normal(size=2)}
     prior = target.log_prior
+    if prior.shrunk is not None:
+        beta, position["tau"] = shrunk_coefficients(generator)
+        position["theta"] = np.concatenate([position["theta"][:1], beta])
     if family == "linear":
         prior = dataclasses.replace(prior, noise=NOISE_PRIOR)
         position["sigma"] = 0.3 * generator.normal()
@@ -131,7 +150,12 @@ def features(target, position):
     flat = np.concatenate([np.ravel(np.asarray(each, np.float64)) for _, each in position.items()])
     flat = np.clip(flat, -6.0, 6.0)
     fit = np.clip(np.asarray(_fit(target, position), np.float64), -10.0, 10.0)
-    return np.concatenate([flat, flat**2, np.tanh(2.0 * flat), flat[:1] * flat, [fit, fit**2]])
+    found = [flat, flat**2, np.tanh(2.0 * flat), flat[:1] * flat, [fit, fit**2]]
+    if "tau" in position:
+        # next to the pole
+        near = np.log(np.abs(np.asarray(position["theta"], np.float64)[1:]) + 1e-6)
+        found.extend([near, near**2])
+    return np.concatenate(found)
 
 
 @jit(ONCE)
@@ -221,6 +245,41 @@ class TwiceAsWide(EffectSweep):
         return super().move_nested(pair, target, draws, state)
 
 
+@trees.record()
+class SmallerLocalScales(EffectSweep):
+    """Local scales are drawn from another distribution than theirs."""
+
+    def draw(self, key):
+        draws = super().draw(key)
+        shrunk = draws.turns.shrunk
+        shrunk = shrunk._replace(shares=shrunk.shares**4)
+        return draws._replace(turns=draws.turns._replace(shrunk=shrunk))
+
+
+@trees.record()
+class WanderingTau(EffectSweep):
+    """The scale of the horseshoe walks wherever it likes."""
+
+    def draw(self, key):
+        draws = super().draw(key)
+        shrunk = draws.turns.shrunk
+        shrunk = shrunk._replace(tests=jnp.full_like(shrunk.tests, -1e9))
+        return draws._replace(turns=draws.turns._replace(shrunk=shrunk))
+
+
+@trees.record()
+class GuideToo(EffectSweep):
+    """The reference's Gaussians are left in the prior."""
+
+    def slopes_given(self, state):
+        slope, matrix, tilt = super().slopes_given(state)
+        places = self.shrunk.prior.places
+        own = self.unwhitening[places]
+        pulled = self.shrunk.precisions[:, None] * own
+        slope = slope + pulled.T @ self.reference.position["theta"][places]
+        return slope, matrix + own.T @ pulled, tilt
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "family", "broken"),
@@ -230,6 +289,9 @@ class TwiceAsWide(EffectSweep):
         ("two by two", "logistic", CrossedTheWrongWay),
         ("nested", "poisson", ChildrenFollow),
         ("nested slopes", "linear", TwiceAsWide),
+        ("shrunk", "linear", SmallerLocalScales),
+        ("shrunk", "linear", WanderingTau),
+        ("shrunk", "linear", GuideToo),
     ],
 )
 def test_planted_bugs_of_shapes_are_seen(shape, family, broken):

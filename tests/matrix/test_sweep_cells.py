@@ -12,7 +12,7 @@ from cells import CHAINS, WARMUPS, mesh
 from test_matrix import NUM_SAMPLES, run_and_count, run_in_two_parts
 
 import amagold
-from amagold import models
+from amagold import models, priors
 from amagold.models._mixed import MIXED_FAMILIES
 from amagold.planning._effects_plan import EffectsPlan
 
@@ -36,6 +36,7 @@ class SweepCell(NamedTuple):
     start: str
     thin: int
     mesh: str
+    prior: str = "normal"  # of the coefficients
 
 
 CELLS = [
@@ -47,10 +48,13 @@ CELLS = [
     SweepCell("negative_binomial", 2, "none", "dispersed", 3, "chain"),
     SweepCell("linear", 1, "default", "init_per_chain", 1, "none"),
     SweepCell("logistic", 2, "default", "init", 2, "data"),
+    SweepCell("probit", 2, "kept", "init_per_chain", 1, "none", "horseshoe"),
+    SweepCell("linear", 5, "default", "dispersed", 2, "none", "horseshoe"),
+    SweepCell("poisson", 1, "kept", "init", 1, "none", "horseshoe"),
 ]
 
 
-def target_of(family):
+def target_of(family, prior):
     generator = np.random.default_rng(3)
     x = generator.normal(size=NUM_ROWS)
     inner = np.arange(NUM_ROWS) % 8
@@ -71,7 +75,8 @@ def target_of(family):
         "negative_binomial": {"dispersion": 3.0},
         "binomial": {"trials": np.full(NUM_ROWS, 4)},
     }.get(family, {})
-    return models.mixed(x[:, None], y, groups, family, **options)
+    shrinkage = priors.horseshoe(0.3) if prior == "horseshoe" else None
+    return models.mixed(x[:, None], y, groups, family, shrinkage=shrinkage, **options)
 
 
 def arguments_of(cell, target):
@@ -109,7 +114,7 @@ def test_every_family_and_number_of_chains_has_a_cell():
 def test_sweeps_run_and_go_on(cell, tmp_path, monkeypatch):
     # so that there is something to stop between
     monkeypatch.setattr("amagold.runner._layout.MAX_CHUNK", 3)
-    target = target_of(cell.family)
+    target = target_of(cell.family, cell.prior)
     arguments = arguments_of(cell, target)
     whole, asked = run_and_count(target, arguments, monkeypatch)
     # rows that are split over devices are for other plans

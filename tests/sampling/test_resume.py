@@ -645,3 +645,18 @@ def after(count):
         return "out of time" if len(asked) > count else None
 
     return reason
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_run_knows_what_it_was_begun_with(tmp_path):
+    """Where the model is one of the library's and its data are kept; others are asked for."""
+    given = {"num_samples": 30, "num_warmup": 10, "num_chains": 2, "progress": False}
+    whole = amagold.sample(DOUBLE_WELL, **given)
+    amagold.sample(DOUBLE_WELL, **given, store=tmp_path / "run.zarr", max_time=1e-9)
+    resumed = amagold.resume(tmp_path / "run.zarr", progress=False)
+    assert not resumed.is_partial
+    xarray.testing.assert_equal(resumed.posterior.load(), whole.posterior)
+    own = amagold.hmc(amagold.Density(lambda x: -0.5 * x**2), step_size=0.5, num_steps=2)
+    amagold.sample(own, **given, init=0.0, store=tmp_path / "own.zarr", max_time=1e-9)
+    with pytest.raises(ValueError, match="target_or_sampler must be given for a run of a target"):
+        amagold.resume(tmp_path / "own.zarr", progress=False)

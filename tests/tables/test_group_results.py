@@ -221,6 +221,8 @@ def test_effects_and_contrasts_see_what_varies():
     found = run.contrast("origin", "JFK", "LGA", table=rows)
     ends = [expit(z_of(run, rows.assign(origin=name))) for name in ("JFK", "LGA")]
     np.testing.assert_allclose(found["mean"][1], (ends[1] - ends[0]).mean(), rtol=1e-4)
+    with pytest.raises(ValueError, match="levels of 'origin' that were fitted, got 'JKF'"):
+        run.contrast("origin", "JFK", "JKF", table=rows)
 
 
 @pytest.mark.slow

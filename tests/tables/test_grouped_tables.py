@@ -217,12 +217,17 @@ BROKEN = {
     "laplace": (
         "late ~ distance + (1 | origin)",
         {"priors": {"distance": "laplace(0, 1)"}},
-        "priors must be normal for fixed terms beside random effects",
+        "priors must be normal or horseshoes for fixed terms beside random effects",
     ),
-    "horseshoe": (
+    "horseshoe of a scale": (
         "late ~ distance + (1 | origin)",
-        {"priors": {"*": "horseshoe(1)"}},
-        "priors must be normal for fixed terms beside random effects",
+        {"priors": {"1|origin_sigma": "horseshoe(1)"}},
+        "priors must be normal or student_t about zero for '1|origin_sigma'",
+    ),
+    "horseshoe of the intercept": (
+        "late ~ distance + (1 | origin)",
+        {"priors": {"Intercept, distance": "horseshoe(1)"}},
+        "priors must not give a horseshoe to 'Intercept'",
     ),
     "scale": (
         "late ~ (1 | origin)",

@@ -27,6 +27,7 @@ def table():
             "month": generator.integers(1, 4, NUM_ROWS),
             "y": a + generator.normal(size=NUM_ROWS) > 0.2,
             "n": 3.0 + a + generator.normal(size=NUM_ROWS),
+            "g": np.arange(NUM_ROWS) % 8,
         }
     )
 
@@ -51,11 +52,13 @@ def model(formula, chosen, family="logistic"):
         ),
     ],
 )
-def test_one_scale_for_one_term_or_several(chosen, taus, shrunk):
-    target = model("y ~ a + b + C(month)", chosen).target
+@pytest.mark.parametrize("groups", ["", " + (1 | g)"])
+def test_one_scale_for_one_term_or_several(groups, chosen, taus, shrunk):
+    target = model(f"y ~ a + b + C(month){groups}", chosen).target
     reported = target.transform(target.init)
     assert [name for name in reported if name.endswith("_tau")] == taus
-    assert target.log_prior.horseshoe.places.shape == (shrunk,)
+    prior = target.log_prior.shrunk if groups else target.log_prior
+    assert prior.horseshoe.places.shape == (shrunk,)
     assert np.isfinite(float(target.log_prior(target.init)))
 
 
@@ -85,8 +88,9 @@ def test_the_prior_is_on_the_reported_scale(family):
     assert np.abs(np.diff(wanted)).max() > 0.1
 
 
-def test_starts_come_back():
-    target = model("n ~ a + C(month)", {"*": "horseshoe(1)"}, "linear").target
+@pytest.mark.parametrize("groups", ["", " + (1 | g)"])
+def test_starts_come_back(groups):
+    target = model(f"n ~ a + C(month){groups}", {"*": "horseshoe(1)"}, "linear").target
     at = jax.tree.map(lambda leaf: np.full(leaf.shape, 0.3, np.float32), target.init)
     again = target.transform.inverse(target.transform(at))
     jax.tree.map(
@@ -122,9 +126,36 @@ def test_what_cannot_be_is_said(chosen, words):
         model("n ~ a + b", chosen, "linear")
 
 
-def test_one_scale_for_unlike_columns_is_a_doubt():
-    assert "standardise them" in model("y ~ a + wide", {"*": "horseshoe(1)"}).terms.doubts[-1]
-    assert not model("y ~ a + b", {"*": "horseshoe(1)"}).terms.doubts
+@pytest.mark.parametrize("groups", ["", " + (1 | g)"])
+def test_one_scale_for_unlike_columns_is_a_doubt(groups):
+    unlike = model(f"y ~ a + wide{groups}", {"*": "horseshoe(1)"})
+    assert "standardise them" in unlike.terms.doubts[-1]
+    assert not model(f"y ~ a + b{groups}", {"*": "horseshoe(1)"}).terms.doubts
+
+
+@pytest.mark.filterwarnings("ignore::amagold.SamplingWarning")
+def test_a_run_beside_random_effects(tmp_path):
+    """Its draws by name, stored and loaded again."""
+    found = amagold.fit(
+        "y ~ a + b + (1 | g)",
+        table(),
+        priors={"*": priors.horseshoe(0.3)},
+        num_samples=60,
+        num_warmup=40,
+        num_chains=2,
+        store=tmp_path / "run.zarr",
+        progress=False,
+    )
+    assert found.label == "exact"
+    assert {"Intercept", "a", "b", "1|g", "1|g_sigma", "horseshoe_tau"} == set(found.posterior)
+    told = str(found.plan)
+    assert "horseshoe" in told
+    loaded = amagold.load(tmp_path / "run.zarr")
+    np.testing.assert_array_equal(
+        loaded.posterior["horseshoe_tau"], found.posterior["horseshoe_tau"]
+    )
+    assert (found.posterior["horseshoe_tau"] > 0.0).all()
+    assert len(loaded.predict(table())) == NUM_ROWS
 
 
 @pytest.fixture(scope="module")

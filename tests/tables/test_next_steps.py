@@ -161,6 +161,10 @@ def test_the_better_formula_is_first(linear, logistic):
     found = amagold.compare([worse, linear], ["worse", "better"], num_rows=100)
     assert list(found.index) == ["better", "worse"]
     assert found.loc["worse", "elpd_diff"] > 50
+    by_name = amagold.compare({"worse": worse, "better": linear}, num_rows=100)
+    assert by_name.equals(found)
+    with pytest.raises(ValueError, match="names must not be given with runs that are a dict"):
+        amagold.compare({"worse": worse, "better": linear}, ["a", "b"])
     with pytest.raises(ValueError, match="the same rows and outcomes"):
         amagold.compare([linear, logistic])
 

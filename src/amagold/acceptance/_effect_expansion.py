@@ -18,6 +18,7 @@ from amagold.acceptance._effect_terms import (
     NestedPair,
     PerLevel,
     SharedMeans,
+    ShrunkTerms,
 )
 from amagold.core import trees
 from amagold.core.array_types import Float32
@@ -31,7 +32,7 @@ from amagold.core.small_matrices import (
 )
 from amagold.mode._reference import Reference
 from amagold.target import Target, with_data
-from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+from amagold.target._group_effects import FIXED, NOISE, TAU, correlation_name, scale_name
 from amagold.target._linear_bounds import LinearBounds
 
 
@@ -64,6 +65,7 @@ class EffectExpansion:
     squares: Scalar  # sum of squared residuals at the reference, in units of its noise
     means: SharedMeans | None  # None with one factor
     nested: tuple[NestedPair, ...]
+    shrunk: ShrunkTerms | None  # None without horseshoe priors
 
     # coordinates
 
@@ -82,7 +84,8 @@ class EffectExpansion:
                 else jnp.zeros((0,), jnp.float32)
             )
         noise = position[NOISE] - center[NOISE] if NOISE in position else jnp.float32(0.0)
-        return EffectState(slopes, tuple(effects), tuple(scales), tuple(free), noise)
+        taus = None if self.shrunk is None else position[TAU]
+        return EffectState(slopes, tuple(effects), tuple(scales), tuple(free), noise, taus)
 
     def away(self, state: EffectState) -> dict[str, Array]:
         """Coefficients and effects as distances from the reference."""
@@ -104,6 +107,8 @@ class EffectExpansion:
                 found[correlation_name(terms.form.name)] = free
         if NOISE in center:
             found[NOISE] = center[NOISE] + state.noise
+        if state.taus is not None:
+            found[TAU] = state.taus
         return found
 
     # Gaussians

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from amagold.acceptance._effect_nesting import Nesting
 from amagold.acceptance._effect_sweep import EffectSweep
-from amagold.acceptance._effect_terms import CrossedTable, FactorTerms, SharedMeans
+from amagold.acceptance._effect_terms import CrossedTable, FactorTerms, SharedMeans, ShrunkTerms
 from amagold.acceptance._group_rows import group_rows
 from amagold.core import trees
 from amagold.mode._effect_mode import covariance_of, effects_of, fixed_prior
@@ -106,6 +106,7 @@ def untuned_effects(target: Posterior, sums: EffectSums) -> EffectSweep:
         squares=jnp.float32(squares),
         means=None if directions is None else _shared_means(directions, lengths),
         nested=nesting.pairs(),
+        shrunk=_shrunk_terms(target, sums, factor),
     )
 
 
@@ -240,6 +241,16 @@ def _shared_means(directions: list[np.ndarray], lengths: np.ndarray) -> SharedMe
         tuple(_single(np.einsum("gam,gbn->abmn", part, part)) for part in directions),
         _single(lengths * ROOM),
         jnp.float32(0.0),
+    )
+
+
+def _shrunk_terms(target: Posterior, sums: EffectSums, root: np.ndarray) -> ShrunkTerms | None:
+    prior: Any = target.log_prior
+    if prior.shrunk is None:
+        return None
+    at = jnp.asarray(sums.position[FIXED], jnp.float32)
+    return ShrunkTerms(
+        prior.shrunk.horseshoe, _single(root), _single(prior.shrunk.guide.precisions(at))
     )
 
 

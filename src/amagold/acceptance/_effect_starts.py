@@ -60,6 +60,9 @@ def gaussian_draw(
     state = sweep.remember(target, center)
     slopes = jax.random.normal(slope_key, sweep.slope.shape, jnp.float32)
     state = state._replace(slopes=width * slopes)
+    if state.taus is not None:
+        away = jax.random.normal(jax.random.fold_in(slope_key, 1), state.taus.shape, jnp.float32)
+        state = state._replace(taus=state.taus + 0.5 * width * away)
     for number in range(len(sweep.factors)):
         scales, free = state.scales[number], state.free[number]
         away = (

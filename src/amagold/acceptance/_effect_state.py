@@ -14,9 +14,11 @@ from amagold.acceptance._group_visit import Visit
 from amagold.core.shapes import RandomKey, Scalar
 from amagold.target._effects_prior import FactorForm, scale_factor
 from amagold.target._group_effects import FIXED, scale_name
+from amagold.target._horseshoe import Horseshoe
 
 # of scales with whitened effects fixed, in a sweep: few levels leave a scale wide, and cost little
 MOST_WALKS, LEVELS_WALKED = 6, 1024
+TAU_STEPS = 3  # of log tau in a turn of the coefficients
 # how often levels walk: fresh draws would leave a chain that is far out where it is
 SKEWED_WALKS, ALL_WALKS, SHORT_TURNS = 0.5, 0.1, 0.1
 
@@ -29,6 +31,7 @@ class EffectState(NamedTuple):
     scales: tuple[Array, ...]  # log s
     free: tuple[Array, ...]  # of the correlations
     noise: Array  # the log of the noise's scale, from the reference's
+    taus: Array | None = None  # log tau of horseshoe priors, where there are any
 
     def with_effects(self, number: int, effects: Array) -> "EffectState":
         return self._replace(effects=_put(self.effects, number, effects))
@@ -69,6 +72,15 @@ class SharedTurn(NamedTuple):
     means: Array  # of the move of all factors' means
     mean_test: Array
     mean_key: Array
+    shrunk: "ShrunkDraws | None" = None
+
+
+class ShrunkDraws(NamedTuple):
+    """The randomness of horseshoe priors in one turn."""
+
+    shares: Array  # of the local scales' distributions, above zero
+    strides: Array  # of log tau, (steps, groups)
+    tests: Array
 
 
 class ScaleWalk(NamedTuple):
@@ -150,6 +162,7 @@ def draw_sweep(
     num_rows: Any,
     pairs: tuple[NestedPair, ...] = (),
     num_turns: int = 1,
+    shrunk: Horseshoe | None = None,
 ) -> EffectDraws:
     """All numbers of one kind by one call of the generator: each call takes its time to compile,
     and to begin.
@@ -191,6 +204,11 @@ def draw_sweep(
     shapes = [jnp.float32(shape) for shape in (*shapes, last_shape)]
     gammas = jax.random.gamma(of_gammas, jnp.stack(shapes), dtype=jnp.float32)
     keys = jax.random.split(of_keys, 2 + 2 * len(forms))
+    of_shrunk = None
+    if shrunk is not None:
+        tries = num_turns, TAU_STEPS, shrunk.num_groups
+        shares = uniforms.part(num_turns, shrunk.places.shape[0])
+        of_shrunk = shares, normals.part(*tries), tests.part(*tries)
     for cut in (normals, tests, uniforms):
         cut.fill()
     is_so = flags() < jnp.array([SKEWED_WALKS, ALL_WALKS])
@@ -203,6 +221,7 @@ def draw_sweep(
             means(),
             mean_test(),
             jax.random.split(keys[1], num_turns),
+            _shrunk_draws(of_shrunk),
         ),
         effects=_all(effects),
         tests=_all(level_tests),
@@ -227,6 +246,13 @@ def draw_sweep(
             for parts in zip(nested_walks, nested_strides, nested_tests, nested_shares, strict=True)
         ),
     )
+
+
+def _shrunk_draws(parts: tuple[Callable[[], Array], ...] | None) -> ShrunkDraws | None:
+    if parts is None:
+        return None
+    shares, strides, tests = (part() for part in parts)
+    return ShrunkDraws(1.0 - shares, strides, tests)
 
 
 class _Cut:

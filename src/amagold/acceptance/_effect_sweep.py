@@ -3,6 +3,7 @@ does not grow with the data. A sweep moves every block once, each by a file of i
 
     effects of a factor, level by level     `_move_effects.py`
     coefficients, effects moving along      `_move_slopes.py`
+    horseshoe priors of coefficients        `_shrunk_turn.py`
     means of crossed factors                `_move_means.py`
     nested factors, their sums fixed        `_move_nested.py`
     scales, whitened effects fixed          `_move_scales.py`
@@ -27,6 +28,7 @@ from amagold.acceptance import (
     _move_slopes,
     _redraw_noise,
     _redraw_scales,
+    _shrunk_turn,
 )
 from amagold.acceptance._acceptance_test import Acceptance, Decision
 from amagold.acceptance._effect_state import (
@@ -63,13 +65,15 @@ class EffectSweep(EffectVisits, Acceptance):
     move_scales = _move_scales.move_scales
     redraw_scales = _redraw_scales.redraw_scales
     redraw_noise = _redraw_noise.redraw_noise
+    redraw_taus = _shrunk_turn.redraw_taus
 
     def draw(self, key: RandomKey) -> EffectDraws:
         forms = tuple(each.form for each in self.factors)
         rows = self.num_rows if self.bounds is None else None
         steps = _redraw_scales.STEPS
         width = self.slope.shape[0]
-        return draw_sweep(key, width, forms, steps, rows, self.nested, self.num_turns)
+        shrunk = None if self.shrunk is None else self.shrunk.prior
+        return draw_sweep(key, width, forms, steps, rows, self.nested, self.num_turns, shrunk)
 
     def sweep(
         self, target: Target, draws: EffectDraws, state: EffectState
@@ -96,6 +100,7 @@ class EffectSweep(EffectVisits, Acceptance):
         """What all levels share, `num_turns` times: where it is short of rows, but slow."""
 
         def step(state: EffectState, drawn: SharedTurn) -> tuple[EffectState, Any]:
+            state = self.redraw_taus(drawn, state)
             state, of_slopes, log_ratio = self.move_slopes(target, drawn, state)
             of_means = no_visit(self.factors[0]), jnp.float32(1.0)
             if self.means is not None:

@@ -23,6 +23,7 @@ from amagold.core.array_types import Bool, Float32, Int32
 from amagold.core.shapes import Scalar
 from amagold.core.small_matrices import times_upper
 from amagold.target._effects_prior import FactorForm
+from amagold.target._horseshoe import Horseshoe
 
 PerLevel = Float32[Array, " levels"]
 Effects = Float32[Array, "levels effects"]
@@ -74,6 +75,17 @@ class SharedMeans:
     spans: tuple[Float32[Array, "_effects _effects means means"], ...]
     lengths: PerLevel  # of the rows of the largest factor's levels: the longest sum_f t_f D_f
     spread: Scalar
+
+
+@trees.record()
+class ShrunkTerms:
+    """Of coefficients with horseshoe priors, which are Gaussians about zero once local scales are
+    drawn; the table above has others about zero in their place (`_shrunk_turn.py`).
+    """
+
+    prior: Horseshoe
+    root: Float32[Array, "slopes slopes"]  # L: d = L^T delta
+    precisions: Float32[Array, " shrunk"]  # of those others
 
 
 @trees.record(static=("factors", "columns"))

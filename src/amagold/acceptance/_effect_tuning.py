@@ -32,6 +32,8 @@ FAR = 0.5  # standard deviations between chains and the reference, beyond which 
 SMALLEST_BLOCK, LARGEST_BLOCK = 64, 512
 MOST_MOVES = 2  # of the reference
 MOST_TURNS = 6  # of what all levels share, in a sweep
+# effective draws of a horseshoe's log tau by a turn, with some tens of coefficients
+TAU_RENEWED = 0.1
 
 
 class TunedEffects(NamedTuple):
@@ -131,11 +133,13 @@ def _with_strides(sweep: EffectSweep, found: Pilot) -> EffectSweep:
 def _with_turns(sweep: EffectSweep, found: Pilot) -> EffectSweep:
     """As often as levels renew faster than what they share, for no more rows than the rest has."""
     if sweep.bounds is None:
-        return sweep
+        return sweep if sweep.shrunk is None else dataclasses.replace(sweep, num_turns=MOST_TURNS)
     shared = [float(found.acceptance) * (1.0 - math.cos(float(sweep.angle)))]
     if sweep.means is not None:
         shared.append(float(found.mean_rate))
     slowest = max(renewed(min(shared)), 1e-3)
+    if sweep.shrunk is not None:
+        slowest = min(slowest, TAU_RENEWED)
     rest = float(np.sum(found.effect_rows) + np.sum(found.scale_rows))
     affordable = rest / max(float(found.slope_rows + found.mean_rows), 1e-3)
     of_levels = min(renewed(float(rate)) for rate in found.effect_rates)

@@ -7,10 +7,12 @@ is accepted with min(1, exp(t . (d* - d) + sum_g l_g)), t the tilt that m is mov
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from amagold.acceptance._effect_state import EffectState, SharedTurn
 from amagold.acceptance._effect_visits import EffectVisits, no_visit
 from amagold.acceptance._group_visit import Visit
+from amagold.acceptance._shrunk_turn import shrunk_turn
 from amagold.core import trees
 from amagold.core.shapes import Scalar
 from amagold.target import Target
@@ -23,12 +25,10 @@ def move_slopes(
 ) -> tuple[EffectState, Visit, Scalar]:
     """Where they are then, the rows that were asked, and log a."""
     slope, matrix, tilt = sweep.slopes_given(state)
-    factor = jnp.linalg.cholesky(matrix)
-    mean = -jax.scipy.linalg.cho_solve((factor, True), slope + tilt)
     is_short = drawn.is_short & (sweep.bounds is not None)
     angle = sweep.angle * jnp.where(is_short, SHORT, 1.0)
-    noise = jax.scipy.linalg.solve_triangular(factor, drawn.slopes, lower=True, trans=1)
-    there = mean + jnp.cos(angle) * (state.slopes - mean) + jnp.sin(angle) * noise
+    turn = _turn if sweep.shrunk is None else shrunk_turn
+    there = turn(sweep, slope + tilt, matrix, drawn, state, angle)
     log_ratio = jnp.dot(tilt, there - state.slopes)
     proposed = state._replace(slopes=there)
     largest = sweep.largest
@@ -40,3 +40,18 @@ def move_slopes(
         log_ratio = log_ratio + jnp.sum(found.log_ratios)
     is_accepted = jnp.isfinite(log_ratio) & (drawn.slope_test < log_ratio)
     return trees.where(is_accepted, proposed, state), found, log_ratio
+
+
+def _turn(
+    sweep: EffectVisits,
+    slope: Array,
+    matrix: Array,
+    drawn: SharedTurn,
+    state: EffectState,
+    angle: Scalar,
+) -> Array:
+    """d after the turn about the Gaussian of this slope at d = 0 and precision."""
+    factor = jnp.linalg.cholesky(matrix)
+    mean = -jax.scipy.linalg.cho_solve((factor, True), slope)
+    noise = jax.scipy.linalg.solve_triangular(factor, drawn.slopes, lower=True, trans=1)
+    return mean + jnp.cos(angle) * (state.slopes - mean) + jnp.sin(angle) * noise

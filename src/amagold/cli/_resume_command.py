@@ -27,32 +27,20 @@ def run(
     from amagold.core.devices import use_all_cores
     from amagold.sampling._description import open_store
     from amagold.sampling._resume import resume
-    from amagold.sampling._stored_recipe import load_recipe
+    from amagold.sampling._stored_recipe import begun_with
 
     use_all_cores()
     store, _ = open_store(path, read_only=True)
-    begun_with = named(target) if target is not None else _fitted(store.path, table)
-    if begun_with is None:
-        begun_with = load_recipe(store.path)
-    if begun_with is None:
+    known = named(target) if target is not None else begun_with(store.path, table)
+    if known is None:
         raise ValueError(
             "target must be named for a model of your own; give --target MODULE:NAME, a target or "
             "sampler, or a function that makes one"
         )
-    result = resume(path, begun_with, max_time=max_time)
+    result = resume(path, known, max_time=max_time)
     print(printable(str(result)))
     if result.posterior.sizes["draw"]:
         print(printable(result.summary().to_string()))
-
-
-def _fitted(folder: Path, table: str | None) -> Any:
-    """What was fitted to a table; None where the run is of none."""
-    from amagold.tables._stored_model import load_model
-
-    model = load_model(folder)
-    if model is None and table is not None:
-        raise ValueError("table must not be given for a run that was not fitted to one")
-    return None if model is None else model.known_target(table)
 
 
 def named(reference: str) -> Any:

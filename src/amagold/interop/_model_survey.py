@@ -130,8 +130,8 @@ def _described(sites: dict[str, Any], plate: str | None) -> dict[str, Any]:
         if site["fn"].support.is_discrete:
             raise ValueError(
                 f"site {name!r} must be continuous, got {type(site['fn']).__name__}: gradients "
-                "need numbers that move; sum it out of the likelihood (MixtureSameFamily, "
-                "numpyro.factor)"
+                "need numbers that move; if it is the outcome, pass its values (obs=), else sum it "
+                "out of the likelihood (MixtureSameFamily, numpyro.factor)"
             )
         shape = tuple(np.shape(site["value"]))
         free = tuple(biject_to(site["fn"].support).inverse_shape(shape))

@@ -17,15 +17,18 @@ from amagold.target import Posterior
 from amagold.target._effects_prior import FactorForm
 from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
 
-MOST_PASSES = 9
+MOST_PASSES = 30  # 7 or 8 are usual; effects of many units, one step after the other, take more
 SMALL = 0.05  # of a standard deviation, by which the last step moves
-LONGEST = 3.0  # that a coefficient moves in one step: far from the mode the parabola is wrong
+# that a coefficient, or an effect, moves in one step: far from the mode the parabola is wrong
+LONGEST = 3.0
 ROUNDS = {1: 30}  # of EM in a pass, with one factor; each of several factors needs a solve
 FEW_ROUNDS = 3
 
 
 class FixedPrior(NamedTuple):
-    """The coefficients' prior, a Gaussian, at a position: gradient and Hessian of its energy."""
+    """The coefficients' prior, or what stands for it where it is no Gaussian, at a position:
+    gradient and Hessian of its energy.
+    """
 
     gradient: np.ndarray
     matrix: np.ndarray
@@ -34,7 +37,7 @@ class FixedPrior(NamedTuple):
 class NewtonStep(NamedTuple):
     slopes: np.ndarray
     effects: list[np.ndarray]
-    length: float  # in standard deviations
+    length: float  # in standard deviations, before anything is cut short
     solver: EffectSolver
 
 
@@ -43,7 +46,13 @@ def fixed_prior(target: Posterior, theta: np.ndarray) -> FixedPrior:
     energy = lambda at: -prior.fixed(at)  # noqa: E731
     at = jnp.asarray(theta, jnp.float32)
     parts = jax.jit(lambda at: (jax.grad(energy)(at), jax.hessian(energy)(at)))(at)
-    return FixedPrior(*(np.asarray(part, np.float64) for part in parts))
+    gradient, matrix = (np.array(part, np.float64) for part in parts)
+    if prior.shrunk is not None:
+        places = np.asarray(prior.shrunk.horseshoe.places)
+        precisions = np.asarray(prior.shrunk.guide.precisions(at), np.float64)
+        gradient[places] += precisions * np.asarray(at, np.float64)[places]
+        matrix[places, places] += precisions
+    return FixedPrior(gradient, matrix)
 
 
 def covariance_of(position: dict[str, np.ndarray], form: FactorForm) -> np.ndarray:
@@ -119,8 +128,7 @@ def find_reference(target: Posterior) -> EffectSums | None:
             rate.append(abs(float(noise - position[NOISE])) * 10.0)
         if step.length < SMALL and max(rate) < 10.0 * SMALL:
             return sums
-        longest = max(np.abs(step.slopes).max(), *(np.abs(each).max() for each in step.effects))
-        position = _moved(position, step, forms, covariances, min(1.0, LONGEST / longest))
+        position = _moved(position, step, forms, covariances)
         if noise is not None:
             position[NOISE] = noise
     return sums if sums is not None and step is not None and step.length < LONGEST else None
@@ -152,6 +160,12 @@ def newton_step(
     for each, block in zip(effects, solver.blocks, strict=True):
         widths = np.sqrt(np.einsum("gaa->ga", block))
         moves.append(np.abs(each[..., 0] * widths).max())
+    # with Gaussian noise the parabola is right everywhere, in whatever units
+    if NOISE not in sums.position:
+        # the coefficients together, and each level by itself: one far out holds up no other
+        slopes = slopes * min(1.0, LONGEST / np.abs(slopes).max())
+        cut = np.clip(-alone - shifts @ slopes, -LONGEST, LONGEST)
+        effects = solver.split(cut[:, None])
     return NewtonStep(slopes, [each[..., 0] for each in effects], max(moves), solver)
 
 
@@ -178,13 +192,12 @@ def _moved(
     step: NewtonStep,
     forms: tuple[FactorForm, ...],
     covariances: list[np.ndarray],
-    share: float,
 ) -> dict[str, np.ndarray]:
     """In float32, as the device has it, so that all sums are of one place."""
     found = dict(position)
-    found[FIXED] = (position[FIXED] + share * step.slopes).astype(np.float32)
+    found[FIXED] = (position[FIXED] + step.slopes).astype(np.float32)
     for form, effects, covariance in zip(forms, step.effects, covariances, strict=True):
-        values = effects_of(position, form) + share * effects
+        values = effects_of(position, form) + effects
         found[form.name] = values.reshape(np.shape(position[form.name])).astype(np.float32)
         found = with_covariance(found, form, covariance)
     return found

@@ -24,6 +24,7 @@ from amagold.models._groups_on_disk import grouped_rows, stored_groups, without_
 from amagold.models._logistic import logistic
 from amagold.models._mixed_groups import CheckedGroup, checked_groups, scale_priors, stored_columns
 from amagold.models._mixed_scale import MixedScale
+from amagold.models._mixed_shrinkage import with_shrinkage
 from amagold.models._noise_shapes import Gaussian
 from amagold.models._outcomes import counts, numbers_beyond
 from amagold.models._poisson import CountExample, poisson
@@ -37,11 +38,13 @@ from amagold.models._stored_table import examples_of
 from amagold.models._table import table_of
 from amagold.models._unknown_noise import UnknownNoise
 from amagold.models._weighted import Weighted
+from amagold.priors import TermPrior
 from amagold.target import Posterior
 from amagold.target._effects_prior import EffectsPrior, LogNormalScale
 from amagold.target._group_effects import (
     FIXED,
     NOISE,
+    TAU,
     GroupedExample,
     GroupedLikelihood,
     GroupedPredictor,
@@ -74,6 +77,7 @@ def mixed(
     intercept: bool = True,
     prior_scale: float | None = None,
     scale_prior: Any = None,
+    shrinkage: TermPrior | None = None,
     weights: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     trials: ArrayLike | None = None,
@@ -102,6 +106,9 @@ def mixed(
         dict of such by the names of groups. None takes the scale 1, or 2.5 sd(y) for "linear", for
         each effect times its column's standard deviation, and for the intercept at the columns'
         means (`Group.center`). Correlations have an LKJ(2) prior.
+      shrinkage: `amagold.priors.horseshoe(scale)` for all coefficients but the intercept, in place
+        of their usual prior, on the scale of X as it is given; `tau` is reported too. None for
+        none.
       weights: how often each row counts in the log likelihood.
       offset: added to z, one number for each row.
       trials: how often each row was tried, for a binomial outcome (logistic link) or a probit one.
@@ -126,7 +133,8 @@ def mixed(
             family, table, y, intercept, prior_scale, given, dispersion, standardize, outcome
         )
         data = grouped_rows(X, fixed.data, on_disk)
-        return _with_groups(fixed, [group.checked for group in on_disk], data, scale_prior)
+        target = _with_groups(fixed, [group.checked for group in on_disk], data, scale_prior)
+        return _shrunk(target, fixed, intercept, shrinkage)
     if y is None:
         raise ValueError("y must be given: an outcome for each row, where X is no table on disk")
     given_rows: Any = np.asarray(as_numbers("y", y)) if X is None else X
@@ -143,7 +151,27 @@ def mixed(
         tuple(jax.device_put(group.codes) for group in checked),
         tuple(stored_columns(group) for group in checked),
     )
-    return _with_groups(fixed, checked, data, scale_prior)
+    return _shrunk(_with_groups(fixed, checked, data, scale_prior), fixed, intercept, shrinkage)
+
+
+def _shrunk(target: Posterior, fixed: FixedPart, intercept: bool, prior: Any) -> Posterior:
+    """With a horseshoe for all coefficients but the intercept, where one was asked for."""
+    if prior is None:
+        return target
+    if not isinstance(prior, TermPrior) or prior.kind != "horseshoe":
+        raise ValueError(
+            f"shrinkage must be amagold.priors.horseshoe(scale), or None, got {prior!r}; for how "
+            "wide usual priors are give prior_scale"
+        )
+    init: Any = target.init
+    places = list(range(int(intercept), len(init[FIXED])))
+    if not places:
+        raise ValueError("X must have columns whose coefficients shrinkage speaks of; give some")
+    if TAU in init:
+        raise ValueError(f"groups must not be called {TAU!r} beside shrinkage; rename the group")
+    which = "All coefficients but the intercept" if intercept else "All coefficients"
+    words = f"{which} have instead the prior {prior}, with the scale {TAU}."
+    return with_shrinkage(target, fixed.transform, [places], [prior], (words,))
 
 
 def _kept(weights: Any, num_rows: int) -> np.ndarray | None:

@@ -11,7 +11,7 @@ from amagold.core import trees
 from amagold.models._effect_columns import ColumnUnits
 from amagold.models._scale import UserScale
 from amagold.target._effects_prior import FactorForm
-from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+from amagold.target._group_effects import FIXED, NOISE, TAU, correlation_name, scale_name
 
 NEAREST = 1.0 - 1e-6  # to a correlation of one, that a start may be
 
@@ -45,6 +45,8 @@ class MixedScale:
         if NOISE in position:
             log_noise = np.asarray(position[NOISE], np.float64)
             found[NOISE] = np.exp(log_noise) * float(self.response_scale)
+        if TAU in position:
+            found[TAU] = np.exp(np.asarray(position[TAU], np.float64))
         return found
 
     def inverse(self, reported: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +71,8 @@ class MixedScale:
         if NOISE in reported:
             noise = np.asarray(reported[NOISE], np.float64) / float(self.response_scale)
             found[NOISE] = _log(NOISE, noise)
+        if TAU in reported:
+            found[TAU] = _log(TAU, np.asarray(reported[TAU], np.float64))
         return {name: np.asarray(values, np.float32) for name, values in found.items()}
 
 

@@ -60,8 +60,9 @@ def plan_arrow(
       sweep: the `EffectsPlan` that it would be instead of.
       found: what that one is made of.
     """
-    if not sweep.has_tests:
-        return None  # which looks at no row
+    prior: Any = target.log_prior
+    if not sweep.has_tests or prior.shrunk is not None:
+        return None  # which looks at no row, or whose steps would meet a horseshoe's pole
     costs = costs_of(target, target.init)
     of_sweep = _sweep_cost(sweep, costs)
     even = Spectrum(np.ones(1), np.array([float(costs.num_parameters)]))

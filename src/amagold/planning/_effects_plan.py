@@ -62,6 +62,7 @@ class EffectsPlan:
     mean_acceptance: float = 1.0
     mean_rows: float = 0.0
     num_turns: int = 1  # of the slopes and the means, in a sweep
+    num_shrunk: int = 0  # coefficients with horseshoe priors
 
     @property
     def label(self) -> str:
@@ -96,6 +97,13 @@ class EffectsPlan:
             f"Target: {self.num_parameters:,} parameters, {self.num_examples:,} examples; a mixed "
             f"model, whose levels ({many}) do not know of each other once the others are given."
         ]
+        if self.num_shrunk:
+            are = "is one" if self.num_shrunk == 1 else f"are {self.num_shrunk}"
+            said.append(
+                f"Of the {self.num_slopes} {which} there {are} with a horseshoe prior: local "
+                "scales are drawn exactly, then the coefficients given them, and tau with local "
+                "scales integrated out; no rows are needed for scales."
+            )
         if not self.has_tests:
             return [
                 *said,
@@ -234,6 +242,7 @@ def _plan(target: Posterior, found: TunedEffects, num_chains: int) -> EffectsPla
         mean_acceptance=float(pilot.mean_rate),
         mean_rows=float(pilot.mean_rows),
         num_turns=sweep.num_turns,
+        num_shrunk=0 if sweep.shrunk is None else sweep.shrunk.prior.places.shape[0],
     )
 
 

@@ -181,10 +181,10 @@ def _why_apart(r_hat: float, within: float) -> str:
             "log_likelihood say what they should"
         )
     return (
-        "each chain moves well and they are in different places, so there are several modes and "
-        "the chains do not cross between them: "
-        "more draws would not help; their shares of the mass are unknown, look at the chains one "
-        "by one"
+        "each chain moves where it is and they are in different places: several modes, between "
+        "which chains do not cross and whose shares of the mass are unknown, or a long tail that "
+        "they wander along slowly. Look at the chains one by one; more draws help little, and "
+        "against a tail priors that say more do"
     )
 
 

@@ -32,6 +32,7 @@ from amagold.sampling._recorder import FollowingRecorder, StoreRecorder
 from amagold.sampling._run import Run
 from amagold.sampling._sample import finish
 from amagold.sampling._settings import Settings, check_max_time
+from amagold.sampling._stored_recipe import begun_with
 from amagold.sampling._together import agree_on, agreed, is_first
 from amagold.store._checkpoint import Checkpoint, CheckpointFolder
 from amagold.store._lock import Lock
@@ -50,7 +51,7 @@ SAME_ENERGY = 1e-3  # relative, for runs of earlier versions, which kept nothing
 
 def resume(
     path: str | Path,
-    target_or_sampler: Any,
+    target_or_sampler: Any = None,
     *,
     progress: bool = True,
     max_time: float | None = None,
@@ -65,7 +66,8 @@ def resume(
 
     Args:
       path: the folder that `amagold.sample(..., store=path)` made.
-      target_or_sampler: what the run was begun with.
+      target_or_sampler: what the run was begun with; not needed for runs of `amagold.fit`, and of
+        ready-made models, that kept their data.
       progress, max_time: as in `amagold.sample`.
       init: a position of the target, needed only where positions are of a class of your own.
       mesh: as in `amagold.sample`; another one than the run began with may round differently.
@@ -73,6 +75,13 @@ def resume(
     use_all_cores()
     check_max_time(max_time)
     mesh = plain(mesh)
+    if target_or_sampler is None:
+        target_or_sampler = begun_with(open_store(path, read_only=True)[0].path)
+        if target_or_sampler is None:
+            raise ValueError(
+                "target_or_sampler must be given for a run of a target of your own, which is not "
+                "kept; pass what it was begun with"
+            )
     if mesh is not None:
         num_chains = open_store(path, read_only=True)[1].settings.num_chains
         target_or_sampler = laid_out(target_or_sampler, mesh, num_chains)

@@ -1,6 +1,7 @@
 """A ready-made model kept beside its run, so that `amagold resume` needs nothing else."""
 
 from pathlib import Path
+from typing import Any
 
 from amagold.core.files import UNUSABLE, read_whole, write_whole
 from amagold.store._checkpoint import Checkpoint, DamagedError, decode, encode
@@ -10,6 +11,24 @@ from amagold.target import Target
 MOST_BYTES = 64 * 2**20  # of data are copied into the run; larger data stay where they are
 MOST_FILE_BYTES = MOST_BYTES + 2**20  # with what describes them
 NAME = "model"
+
+
+def begun_with(folder: Path, table: Any = None) -> Any:
+    """What a stored run was begun with, made of what lies beside it: the posterior of a formula, or
+    a ready-made model; None for a target of one's own.
+
+    Args:
+      folder: of the run.
+      table: the table that was fitted, where it was too large to be kept.
+    """
+    from amagold.tables._stored_model import load_model  # late: most runs are of no table
+
+    model = load_model(folder)
+    if model is not None:
+        return model.known_target(table)
+    if table is not None:
+        raise ValueError("table must not be given for a run that was not fitted to one")
+    return load_recipe(folder)
 
 
 def save_recipe(folder: Path, target: Target) -> None:

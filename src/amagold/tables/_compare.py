@@ -1,6 +1,6 @@
 """Runs of one table by what they expect of rows that were left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: Sequence[Any],
+    runs: Sequence[Any] | Mapping[str, Any],
     names: Sequence[str] | None = None,
     *,
     tables: Any = None,
@@ -32,12 +32,16 @@ def compare(
     where some rows stand for all. Rows count as often as their weights say.
 
     Args:
-      runs: of `amagold.fit`, with the same rows, weights and trials.
-      names: of the runs; None takes their formulas, or numbers where these are equal.
+      runs: of `amagold.fit`, with the same rows, weights and trials; a list, or a dict by name.
+      names: of the runs in a list; None takes their formulas, or numbers where these are equal.
       tables: the table that was fitted, for loaded runs that did not keep it.
       num_rows, num_draws, seed, leave_out: as for `Run.loo`.
     """
     pandas = required("pandas", "tables")
+    if isinstance(runs, Mapping):
+        if names is not None:
+            raise ValueError("names must not be given with runs that are a dict by name")
+        names, runs = list(runs), list(runs.values())
     runs = list(runs)
     if len(runs) < 2:
         raise ValueError(f"runs must be two at least, got {len(runs)}; give a list of them")

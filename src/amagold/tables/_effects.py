@@ -138,7 +138,7 @@ def contrast(
     ends = []
     for value in (first, second):
         changed = over.rows.assign(**{name: value})
-        new_rows(model, changed.iloc[:1])  # a sentence for a value that cannot be
+        _check_known(model, new_rows(model, changed.iloc[:1]), name, value)
         ends.append(over.z(changed))
     of_link = over.average(ends[1] - ends[0])
     if over.draws.num_classes is not None:  # of which only differences are known
@@ -153,6 +153,18 @@ def contrast(
             for row in _told({"scale": scale}, values, interval, model)
         ]
     )
+
+
+def _check_known(model: TableModel, row: Any, name: str, value: Any) -> None:
+    """A level of a group that was not fitted would be drawn, and a wrong letter look like a level;
+    other values that cannot be are said where the row is made.
+    """
+    for term, rows in zip(model.terms.groups, model.inputs(row).groups, strict=True):
+        if rows.strangers and set(term.parsed.columns) == {name}:
+            raise ValueError(
+                f"values must be levels of {term.group!r} that were fitted, got {value!r}; for a "
+                'new one see run.predict(new, groups="new")'
+            )
 
 
 def _averaging(

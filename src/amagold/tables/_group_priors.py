@@ -1,8 +1,9 @@
-"""Priors of single terms beside random effects: normal for fixed terms, half-normal or
-half-Student-t for the standard deviations of effects.
+"""Priors of single terms beside random effects: normal or a horseshoe for fixed terms, half-normal
+or half-Student-t for the standard deviations of effects.
 
-The sweep needs the prior of the coefficients to be Gaussian. A prior on the scale of the table is
-one on that of positions: theta_j = unit_j u_j for slopes, and theta_0 = a + b (u_0 + o . u).
+The sweep needs the prior of the coefficients to be Gaussian, given local scales. A prior on the
+scale of the table is one on that of positions: theta_j = unit_j u_j for slopes, and theta_0 = a + b
+(u_0 + o . u).
 """
 
 import dataclasses
@@ -14,15 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from amagold.models._mixed import GUESS
+from amagold.models._mixed_shrinkage import with_shrinkage
 from amagold.models._priors import CoefficientPrior
 from amagold.priors import TermPrior
 from amagold.tables._chosen_priors import chosen_priors, names_in
 from amagold.tables._group_scale import GroupedScale
 from amagold.tables._group_terms import GroupTerm
+from amagold.tables._shrunk_terms import Shrunk, check_names, doubts_about, named_horseshoes
 from amagold.tables._term_codes import INTERCEPT
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
 from amagold.target._effects_prior import EffectsPrior, ScalePrior
+from amagold.target._group_effects import NOISE
 
 Chosen = list[tuple[str, TermPrior]]
 
@@ -38,15 +42,39 @@ def with_group_priors(
     assert isinstance(prior, EffectsPrior)
     scales = [name for term in terms.groups for name in term.scales]
     chosen = chosen_priors(priors, [term.name for term in terms.terms], None, scales)
-    each = [(name, given) for names, given in chosen for name in names]
+    horseshoes = [each for each in chosen if each[1].kind == "horseshoe"]
+    shrunk = named_horseshoes([each for each in horseshoes if not set(each[0]) & set(scales)])
+    hidden = {name for one in shrunk for name in one.terms}
+    each = [(name, given) for names, given in chosen for name in names if name not in hidden]
     fixed = [(name, given) for name, given in each if name not in scales]
-    return dataclasses.replace(
+    words = _words(each, scales, shrunk)
+    found = dataclasses.replace(
         target,
         log_prior=dataclasses.replace(
             prior,
-            fixed=_of_fixed(prior.fixed, scale, fixed, _words(each, scales)),
+            fixed=_of_fixed(prior.fixed, scale, fixed, words),
             **_of_scales(prior, scale, dict(each)),
         ),
+    )
+    return _with_horseshoes(found, scale, shrunk) if shrunk else found
+
+
+def _with_horseshoes(
+    target: Posterior, scale: GroupedScale, shrunk: tuple[Shrunk, ...]
+) -> Posterior:
+    noise = NOISE if NOISE in target.init else None
+    names = {term.name for term in scale.terms}
+    check_names(shrunk, names | {name for block in scale.blocks for name in block.variables}, noise)
+    of_term = {term.name: term.places for term in scale.terms}
+    places = [[place for name in one.terms for place in of_term[name]] for one in shrunk]
+    priors = [one.prior for one in shrunk]
+    found = with_shrinkage(target, scale.scale.fixed, places, priors, ())
+    prior: Any = found.log_prior
+    said = dataclasses.replace(prior.shrunk, doubts=doubts_about(shrunk, prior.shrunk.horseshoe))
+    return dataclasses.replace(
+        found,
+        log_prior=dataclasses.replace(prior, shrunk=said),
+        transform=dataclasses.replace(scale, taus=tuple(one.tau for one in shrunk)),
     )
 
 
@@ -56,10 +84,11 @@ def has_priors(term: GroupTerm, priors: Mapping[str, TermPrior | str] | None) ->
     return not named.isdisjoint(term.scales)
 
 
-def _words(chosen: Chosen, scales: list[str]) -> str:
+def _words(chosen: Chosen, scales: list[str], shrunk: tuple[Shrunk, ...]) -> str:
     said = [
         f"{name} ~ {'the positive half of ' * (name in scales)}{given}" for name, given in chosen
     ]
+    said += [one.words for one in shrunk]
     # braces are places of figures
     told = ", ".join(said).replace("{", "(").replace("}", ")")
     return f" Priors as given instead, on the scale of the table: {told}."
@@ -71,8 +100,8 @@ def _of_fixed(prior: Any, scale: GroupedScale, chosen: Chosen, words: str) -> Co
     for name, given in chosen:
         if given.kind != "normal":
             raise ValueError(
-                f"priors must be normal for fixed terms beside random effects, got {given} for "
-                f"{name!r}; give amagold.priors.normal, or the groups as factors"
+                "priors must be normal or horseshoes for fixed terms beside random effects, got "
+                f"{given} for {name!r}; give amagold.priors.normal, or the groups as factors"
             )
     transform = scale.scale.fixed
     reported: Any = (lambda position: position) if transform is None else transform

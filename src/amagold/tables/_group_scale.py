@@ -9,7 +9,7 @@ from amagold.models._mixed_scale import MixedScale
 from amagold.tables._group_terms import GroupTerm
 from amagold.tables._term_codes import Term
 from amagold.tables._term_scale import TermScale
-from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+from amagold.target._group_effects import FIXED, NOISE, TAU, correlation_name, scale_name
 
 
 @trees.record(static=("name", "variables", "scales", "correlations"))
@@ -22,13 +22,14 @@ class BlockNames:
     correlations: tuple[tuple[str, int, int], ...]
 
 
-@trees.record(static=("terms", "blocks"))
+@trees.record(static=("terms", "blocks", "taus"))
 class GroupedScale:
     """Positions of a mixed model as one array for each term and effect, and back."""
 
     scale: MixedScale
     terms: tuple[Term, ...]
     blocks: tuple[BlockNames, ...]
+    taus: tuple[str, ...] = ()  # what the scales of horseshoe priors are called
 
     def __call__(self, position: dict[str, Any]) -> dict[str, Any]:
         found = self.scale(position)
@@ -48,6 +49,8 @@ class GroupedScale:
                 named[name] = found[correlation_name(block.name)][..., first, second]
         if NOISE in found:
             named[NOISE] = found[NOISE]
+        for number, name in enumerate(self.taus):
+            named[name] = found[TAU][..., number]
         return named
 
     def inverse(self, reported: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +72,8 @@ class GroupedScale:
                 found[correlation_name(block.name)] = whole
         if NOISE in reported:
             found[NOISE] = reported[NOISE]
+        if self.taus:
+            found[TAU] = np.stack([np.asarray(reported[name]) for name in self.taus], axis=-1)
         return self.scale.inverse(found)
 
     @property

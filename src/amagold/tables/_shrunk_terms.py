@@ -5,12 +5,12 @@ see it.
 import dataclasses
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from amagold.core import trees
 from amagold.mode._derivatives import derivatives_at
 from amagold.mode._mode_search import standing_for_all
+from amagold.models._chosen_horseshoes import horseshoe_and_guide
 from amagold.models._gaussian_sums import GaussianSums
 from amagold.models._regression import BesidePredictor, Likelihood, Predictor, SharedPredictor
 from amagold.priors import TermPrior
@@ -20,7 +20,6 @@ from amagold.target import Posterior
 from amagold.target._horseshoe import Horseshoe, HorseshoeGuide
 
 FEW_EXAMPLES = 4096  # that tell how wide the data leave each coefficient
-TAU_GUESS = 0.3  # of that width, for a search to begin with
 MOST_NAMES = 8  # of terms that are said
 UNEQUAL = 10.0  # ratio of the widths of columns that should not have one tau
 
@@ -51,24 +50,28 @@ def named_horseshoes(chosen: list[tuple[tuple[str, ...], TermPrior]]) -> tuple[S
     return tuple(found)
 
 
+def check_names(shrunk: tuple[Shrunk, ...], names: set[str], noise: str | None) -> None:
+    """That what a horseshoe is given to can be shrunk, and its scale has a name of its own."""
+    for one in shrunk:
+        if one.tau in names or one.tau == noise:
+            raise ValueError(
+                f"table must not have a column called {one.tau!r} beside a horseshoe prior, whose "
+                "scale has that name; rename it"
+            )
+        if INTERCEPT in one.terms or noise in one.terms:
+            raise ValueError(
+                f"priors must not give a horseshoe to {INTERCEPT!r} or {noise!r}, which are "
+                "no coefficients that may be zero; name the terms to shrink"
+            )
+
+
 def with_taus(target: Posterior, shrunk: tuple[Shrunk, ...]) -> Posterior:
     """The target whose positions have log tau of each horseshoe beside the others, without its
     prior yet.
     """
     scale = target.transform
     assert isinstance(scale, TermScale)
-    known = {term.name for term in scale.terms} | {scale.noise}
-    for one in shrunk:
-        if one.tau in known:
-            raise ValueError(
-                f"table must not have a column called {one.tau!r} beside a horseshoe prior, whose "
-                "scale has that name; rename it"
-            )
-        if INTERCEPT in one.terms or scale.noise in one.terms:
-            raise ValueError(
-                f"priors must not give a horseshoe to {INTERCEPT!r} or {scale.noise!r}, which are "
-                "no coefficients that may be zero; name the terms to shrink"
-            )
+    check_names(shrunk, {term.name for term in scale.terms}, scale.noise)
     log_tau = np.zeros(len(shrunk), np.float32)
     init = target.init if isinstance(target.init, dict) else {"coefficients": target.init}
     likelihood, bounds = target.log_likelihood, target.bounds
@@ -113,28 +116,8 @@ def horseshoe_of(target: Posterior, shrunk: tuple[Shrunk, ...]) -> tuple[Horsesh
         ]
         for one in shrunk
     ]
-    flat = np.concatenate(places)
-    groups = np.repeat(np.arange(len(shrunk)), [len(each) for each in places])
-    units = _units(scale, init)[flat]
-    widths = _widths(target)[flat]
-    # in the units of the coefficients
-    guesses = [
-        np.log(TAU_GUESS * np.median((units * widths)[groups == group]))
-        for group in range(len(shrunk))
-    ]
-    slabs = [0.0 if one.prior.slab is None else one.prior.slab**-2.0 for one in shrunk]
-    prior = Horseshoe(
-        jnp.asarray(flat, jnp.int32),
-        jnp.asarray(groups, jnp.int32),
-        jnp.asarray(units, jnp.float32),
-        jnp.asarray([one.prior.scale for one in shrunk], jnp.float32),
-        jnp.asarray(slabs, jnp.float32),
-        len(shrunk),
-    )
-    guide = HorseshoeGuide(
-        prior.places, jnp.asarray(widths, jnp.float32), jnp.asarray(guesses, jnp.float32)
-    )
-    return prior, guide
+    priors = [one.prior for one in shrunk]
+    return horseshoe_and_guide(places, priors, _units(scale, init), _widths(target))
 
 
 def doubts_about(shrunk: tuple[Shrunk, ...], prior: Horseshoe) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from amagold.tables._chosen_priors import chosen_priors
 from amagold.tables._shrunk_terms import doubts_about, horseshoe_of, named_horseshoes, with_taus
 from amagold.tables._term_scale import TermScale
 from amagold.target import Posterior
+from amagold.target._effects_prior import EffectsPrior
 from amagold.target._horseshoe import Horseshoe, HorseshoeGuide
 
 # what terms of a scale of their own are: its positive half, or numbers that rise
@@ -187,4 +188,6 @@ def _without(usual: Any, places: list[int], is_noise: bool) -> Any:
 def doubts_of(target: Posterior) -> tuple[str, ...]:
     """What is to be said about its priors."""
     prior = target.log_prior
+    if isinstance(prior, EffectsPrior):
+        return () if prior.shrunk is None else prior.shrunk.doubts
     return prior.doubts if isinstance(prior, FormulaPrior) else ()

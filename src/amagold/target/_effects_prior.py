@@ -16,7 +16,8 @@ import numpy as np
 
 from amagold.core import trees
 from amagold.core.array_types import Float
-from amagold.target._group_effects import FIXED, NOISE, correlation_name, scale_name
+from amagold.target._group_effects import FIXED, NOISE, TAU, correlation_name, scale_name
+from amagold.target._shrunk_coefficients import ShrunkCoefficients
 
 SHAPE = 2.0  # eta of LKJ: correlations of nearly one are unlikely
 LARGEST_LOG = 30.0  # of a scale, that float32 still squares
@@ -157,14 +158,18 @@ class LogNormalScale:
 class EffectsPrior:
     """Of a whole position: coefficients, effects, their scales, and the noise's scale."""
 
-    fixed: trees.PyTree  # the prior of the coefficients, a record
+    fixed: trees.PyTree  # the prior of the coefficients, a record; a Gaussian
     factors: tuple[PriorOfScales, ...]
     guesses: tuple[jax.Array, ...]  # of log scales, for searches
     noise: Any  # of the log of the noise's scale, as `LogNormalScale`; None without noise
     figures: Float[jax.Array, " factors"]  # what sentences say, on the user's scale
+    # of coefficients of which `fixed` says nothing
+    shrunk: ShrunkCoefficients | None = None
 
     def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
         total = self.shared(position)
+        if self.shrunk is not None:
+            total = total + self.shrunk(position[FIXED], position[TAU])
         for prior in self.factors:
             log_scales, free = self.scales_of(position, prior.form)
             of_effects = self.of_effects(position, prior.form, log_scales, free)
@@ -181,11 +186,13 @@ class EffectsPrior:
     def sentences(self) -> tuple[str, ...]:
         """The priors in words."""
         said: list[str] = list(getattr(self.fixed, "sentences", tuple)())
+        said.extend(() if self.shrunk is None else self.shrunk.words)
         for prior, figure in zip(self.factors, np.asarray(self.figures), strict=True):
             said.extend(prior.sentences(float(figure)))
         return tuple(said)
 
     def shared(self, position: dict[str, jax.Array]) -> jax.Array:
+        """But for what is shrunk."""
         total = self.fixed(position[FIXED])
         if self.noise is not None:
             total = total + self.noise(position[NOISE])
@@ -226,6 +233,8 @@ class EffectsGuide:
     def __call__(self, position: dict[str, jax.Array]) -> jax.Array:
         prior = self.prior
         total = prior.shared(position)
+        if prior.shrunk is not None:
+            total = total + prior.shrunk.smooth(position[FIXED], position[TAU])
         for factor, guess in zip(prior.factors, prior.guesses, strict=True):
             log_scales, free = prior.scales_of(position, factor.form)
             total = total + prior.of_effects(position, factor.form, guess, jnp.zeros_like(free))

@@ -15,6 +15,7 @@ from amagold.target._linear_bounds import LinearBounds
 
 FIXED = "theta"  # what a position calls the coefficients that all rows share
 NOISE = "sigma"  # the logarithm of the noise's scale
+TAU = "tau"  # the logarithms of the scales of horseshoe priors
 
 
 def scale_name(name: str) -> str:

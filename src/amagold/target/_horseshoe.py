@@ -13,12 +13,18 @@ that of the regularised horseshoe, 1 / (1 / (lambda_j tau)^2 + 1 / c^2).
 Positions are flat: coefficients and others first, then log tau of every group.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from amagold.core import trees
 from amagold.core.array_types import Float, Int
 from amagold.core.exponential_integral import log_scaled_e1, tail_growth
+
+# times 1 / sqrt(number of coefficients): 2.4 standard deviations of log tau given beta, whose
+# Fisher information is about 0.35 for each coefficient
+STRIDE = 4.0
 
 
 @trees.record(static=("num_groups",))
@@ -68,6 +74,30 @@ class Horseshoe:
         local = jnp.expm1(growth) * jnp.exp(-2.0 * own)
         return self.units**2 * (local + self.slab_precision[self.groups])
 
+    def walk(
+        self, at: jax.Array, log_tau: jax.Array, strides: jax.Array, log_tests: jax.Array
+    ) -> jax.Array:
+        """Metropolis steps on log tau of each group, the local scales integrated out; groups do not
+        know of each other. Strides are N(0, 1), tests logarithms of uniform numbers; both have axes
+        (steps, groups).
+        """
+        beta = self.coefficients(at)
+        sizes = jax.ops.segment_sum(jnp.ones_like(beta), self.groups, self.num_groups)
+        width = STRIDE / jnp.sqrt(sizes + 1.0)
+
+        def one(carry: Any, step: Any) -> tuple[Any, None]:
+            (log_tau, known), (stride, log_test) = carry, step
+            proposed = log_tau + width * stride
+            found = self.of_groups(beta, proposed)
+            is_accepted = log_test < found - known
+            return (
+                jnp.where(is_accepted, proposed, log_tau),
+                jnp.where(is_accepted, found, known),
+            ), None
+
+        begin = log_tau, self.of_groups(beta, log_tau)
+        return jax.lax.scan(one, begin, (strides, log_tests))[0][0]
+
     def _half_square(self, beta: jax.Array, log_tau: jax.Array) -> jax.Array:
         return 0.5 * (beta * jnp.exp(-log_tau)) ** 2
 
@@ -90,3 +120,10 @@ class HorseshoeGuide:
         away = flat[self.places] / self.widths
         kinks = jnp.sum(1.0 - jnp.sqrt(1.0 + away**2))
         return kinks - 0.5 * jnp.sum((log_tau - self.guesses) ** 2)
+
+    def precisions(self, at: jax.Array) -> jax.Array:
+        """Of the Gaussians about zero that have the guide's slope here and lie below it elsewhere:
+        steps to their mode never climb down, where Newton's would leap over the kink.
+        """
+        away = at[self.places] / self.widths
+        return 1.0 / (self.widths**2 * jnp.sqrt(1.0 + away**2))

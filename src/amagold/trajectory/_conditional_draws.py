@@ -47,9 +47,6 @@ from amagold.trajectory._phase import Gradient, Phase, Symmetry
 LogTau = Float[jax.Array, " groups"]
 
 TRIES = 3  # Metropolis steps on log tau
-# times 1 / sqrt(number of coefficients): 2.4 standard deviations of log tau given beta, whose
-# Fisher information is about 0.35 for each coefficient
-STRIDE = 4.0
 # between which the widths of moves along with coefficients are drawn, and the bounds on |b|; evenly
 # in their logarithms
 WIDTHS, BOUNDS = (0.05, 2.0), (1.0, 30.0)
@@ -117,23 +114,8 @@ class ConditionalDraws:
         return known - self.horseshoe.log_density(at, log_tau)
 
     def _scales(self, at: Vector, log_tau: LogTau, strides: Any, tests: Any) -> LogTau:
-        """Metropolis steps on log tau of each group, whose densities do not know of each other."""
-        shrunk, beta = self.horseshoe, self.horseshoe.coefficients(at)
-        sizes = jax.ops.segment_sum(jnp.ones_like(beta), shrunk.groups, shrunk.num_groups)
-        width = STRIDE / jnp.sqrt(sizes + 1.0)
-
-        def one(carry: Any, step: Any) -> tuple[Any, None]:
-            (log_tau, known), (stride, test) = carry, step
-            proposed = log_tau + width * stride
-            found = shrunk.of_groups(beta, proposed)
-            is_accepted = jnp.log(test) < found - known
-            return (
-                jnp.where(is_accepted, proposed, log_tau),
-                jnp.where(is_accepted, found, known),
-            ), None
-
-        begin = log_tau, shrunk.of_groups(beta, log_tau)
-        return jax.lax.scan(one, begin, (strides, tests))[0][0]
+        """A few Metropolis steps on log tau of each group."""
+        return self.horseshoe.walk(at, log_tau, strides, jnp.log(tests))
 
     def _moved(self, at: Vector, log_tau: LogTau, noise: Any, side: int) -> tuple[Vector, LogTau]:
         """Metropolis steps on log tau and the small coefficients of each group in turn; on the
