@@ -25,7 +25,7 @@ from amagold.mode._effect_sums import sums_at
 from amagold.samplers import Sampler
 from amagold.trajectory._rest import Rest
 
-NUM_DRAWS, FEWER = 8_000, 3_000
+NUM_DRAWS, FEWER = 8_000, 1_500
 
 
 @cache

@@ -158,7 +158,7 @@ def test_results_have_the_names_of_the_sites(tmp_path):
     assert predicted["y"].shape == (120, len(X))
     # starts are values of sites, and a stored run knows its target
     start = {name: np.asarray(run.posterior[name][0, 0]) for name in sites}
-    amagold.sample(target, 5, 0, num_chains=2, init=start, progress=False)
+    amagold.sample(target, 60, 20, num_chains=2, init=start, progress=False)
     again = amagold.resume(tmp_path / "run.zarr", target_of("slopes"), progress=False)
     np.testing.assert_array_equal(again.posterior["b"], run.posterior["b"])
 

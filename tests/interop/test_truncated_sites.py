@@ -37,7 +37,9 @@ def model(X, y, low=None, high=None):
         numpyro.sample("y", dist.TruncatedNormal(X @ b, scale, low=low, high=high), obs=y)
 
 
-@pytest.mark.parametrize(("high", "most"), [(None, 20.0), (HIGH, 2_000.0)])
+@pytest.mark.parametrize(
+    ("high", "most"), [(None, 20.0), pytest.param(HIGH, 2_000.0, marks=pytest.mark.slow)]
+)
 def test_tests_look_at_few_rows(high, most):
     X, y = numbers_between(LOW, np.inf if high is None else high)
     target = amagold.from_numpyro(model, X, y, low=LOW, high=high)

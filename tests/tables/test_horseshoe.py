@@ -137,8 +137,9 @@ def test_one_scale_for_unlike_columns_is_a_doubt(groups):
 def test_a_run_beside_random_effects(tmp_path):
     """Its draws by name, stored and loaded again."""
     found = amagold.fit(
-        "y ~ a + b + (1 | g)",
+        "n ~ a + b + (1 | g)",
         table(),
+        "linear",
         priors={"*": priors.horseshoe(0.3)},
         num_samples=60,
         num_warmup=40,
@@ -147,7 +148,8 @@ def test_a_run_beside_random_effects(tmp_path):
         progress=False,
     )
     assert found.label == "exact"
-    assert {"Intercept", "a", "b", "1|g", "1|g_sigma", "horseshoe_tau"} == set(found.posterior)
+    names = {"Intercept", "a", "b", "1|g", "1|g_sigma", "sigma", "horseshoe_tau"}
+    assert names == set(found.posterior)
     told = str(found.plan)
     assert "horseshoe" in told
     loaded = amagold.load(tmp_path / "run.zarr")
