@@ -132,8 +132,8 @@ class FollowingCenter(EffectSweep):
     """The center of turns follows the chain."""
 
     def slopes_given(self, state):
-        slope, matrix, tilt = super().slopes_given(state)
-        return slope, matrix, tilt - 0.5 * matrix @ state.slopes
+        found = super().slopes_given(state)
+        return found._replace(tilt=found.tilt - 0.5 * found.matrix @ state.slopes)
 
 
 @trees.record()

@@ -209,6 +209,28 @@ def test_parameters_from_the_prior_stay_there(shape, family):
 
 
 @trees.record()
+class Held(EffectSweep):
+    """As with many levels: effects follow the coefficients as the reference's scales have it."""
+
+    is_followed = False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["one", "slopes", "shrunk"])
+def test_so_they_do_where_effects_do_not_follow(shape):
+    assert calibration(shape, "logistic", Held, FEWER) < 1.0
+
+
+@trees.record()
+class FollowTooFar(EffectSweep):
+    """Effects follow by more than the Gaussian has it."""
+
+    def slopes_given(self, state):
+        found = super().slopes_given(state)
+        return found._replace(follow=1.5 * found.follow - self.factors[0].shifts)
+
+
+@trees.record()
 class NoVolume(EffectSweep):
     """The Jacobian of whitened effects is left out."""
 
@@ -272,12 +294,12 @@ class GuideToo(EffectSweep):
     """The reference's Gaussians are left in the prior."""
 
     def slopes_given(self, state):
-        slope, matrix, tilt = super().slopes_given(state)
+        found = super().slopes_given(state)
         places = self.shrunk.prior.places
         own = self.unwhitening[places]
         pulled = self.shrunk.precisions[:, None] * own
-        slope = slope + pulled.T @ self.reference.position["theta"][places]
-        return slope, matrix + own.T @ pulled, tilt
+        slope = found.slope + pulled.T @ self.reference.position["theta"][places]
+        return found._replace(slope=slope, matrix=found.matrix + own.T @ pulled)
 
 
 @pytest.mark.slow
@@ -289,6 +311,7 @@ class GuideToo(EffectSweep):
         ("two by two", "logistic", CrossedTheWrongWay),
         ("nested", "poisson", ChildrenFollow),
         ("nested slopes", "linear", TwiceAsWide),
+        ("slopes", "linear", FollowTooFar),
         ("shrunk", "linear", SmallerLocalScales),
         ("shrunk", "linear", WanderingTau),
         ("shrunk", "linear", GuideToo),

@@ -35,6 +35,8 @@ from amagold.target import Target, with_data
 from amagold.target._group_effects import FIXED, NOISE, TAU, correlation_name, scale_name
 from amagold.target._linear_bounds import LinearBounds
 
+MOST_FOLLOWED = 2**16  # products of a turn
+
 
 class Conditional(NamedTuple):
     """The Gaussian of a factor's effects given all others, to second order."""
@@ -42,6 +44,15 @@ class Conditional(NamedTuple):
     slope: Effects
     factor: Array  # the Cholesky factor of P_g
     mean: Effects
+
+
+class SharedGaussian(NamedTuple):
+    """The Gaussian of the coefficients, as effects move along with them, to second order."""
+
+    slope: Array  # at d = 0
+    matrix: Array
+    tilt: Array  # that remainders move them by
+    follow: Array | None  # B: eta moves by B_g (d* - d); None is not at all
 
 
 @trees.record(static=("bounds", "block_size"))
@@ -132,11 +143,22 @@ class EffectExpansion:
         mean = -solve_upper(factor, solve_lower(factor, slope))
         return Conditional(slope, factor, mean)
 
-    def slopes_given(self, state: EffectState) -> tuple[Array, Array, Array]:
-        """Of the coefficients given eta and the scales: slope at zero, precision, and tilt."""
+    @property
+    def is_followed(self) -> bool:
+        """Whether effects follow the coefficients as their own scales have it, not the reference's:
+        for few levels, whose scales are known badly, at little cost.
+        """
+        width, form = self.slope.shape[0], self.factors[0].form
+        size = form.num_levels * form.num_effects * width * (width + form.num_effects)
+        return len(self.factors) == 1 and size <= MOST_FOLLOWED
+
+    def slopes_given(self, state: EffectState) -> SharedGaussian:
+        """Given the scales, and eta but for what follows."""
         share, width = self.quotient(state), self.slope.shape[0]
         slope = share * self.slope + (1.0 - share) * self.prior_slope
         matrix = share * jnp.eye(width, dtype=jnp.float32) + (1.0 - share) * self.prior_matrix
+        if self.is_followed:
+            return self._integrated(state, slope, matrix)
         tilt = self.tilt
         for number, terms in enumerate(self.factors):
             change = precision_of(state, number) - share * terms.precision
@@ -145,7 +167,30 @@ class EffectExpansion:
             matrix = matrix + jnp.einsum("ab,abpq->pq", change, terms.spans)
             if terms.tilts is not None:
                 tilt = tilt + 0.5 * jnp.sum(terms.tilts * eta[:, :1] ** 2, axis=0)
-        return slope, matrix, tilt
+        return SharedGaussian(slope, matrix, tilt, None)
+
+    def _integrated(self, state: EffectState, slope: Array, matrix: Array) -> SharedGaussian:
+        """With the effects of the one factor integrated out: their mean moves by
+
+            B = (W + Q)^-1 (Q - Q_r) C,
+
+        which brings B^T (W + Q_r) C to the matrix, and -B^T ((W + Q_r) u_r - s) to the slope.
+        """
+        (terms,), share = self.factors, self.quotient(state)
+        precision = precision_of(state, 0)
+        factor = cholesky(share * terms.curvature + precision)[:, None]
+        pulled = jnp.einsum("ab,gbp->gpa", precision - share * terms.precision, terms.shifts)
+        follow = jnp.swapaxes(solve_upper(factor, solve_lower(factor, pulled)), 1, 2)
+        whole = terms.curvature + terms.precision
+        matrix = matrix + share * jnp.einsum("gap,gab,gbq->pq", follow, whole, terms.shifts)
+        force = times(whole, terms.center) - terms.slope
+        slope = slope - share * jnp.einsum("gap,ga->p", follow, force)
+        tilt = self.tilt
+        if terms.tilts is not None:
+            # of what stays as it is
+            eta = state.effects[0] - follow @ state.slopes
+            tilt = tilt + 0.5 * jnp.sum(terms.tilts * eta[:, :1] ** 2, axis=0)
+        return SharedGaussian(slope, matrix, tilt, follow)
 
     def crossed_slope(self, number: int, state: EffectState) -> Effects | float:
         total: Any = 0.0

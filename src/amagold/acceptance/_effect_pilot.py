@@ -40,6 +40,7 @@ class Pilot(NamedTuple):
     slope_widths: Any
     scale_means: Any
     scale_widths: Any
+    free_widths: Any  # of correlations
 
 
 def pilot(
@@ -85,14 +86,14 @@ def _pilot(
         mean = jax.tree.map(lambda leaf: leaf.mean(axis=0), jax.vmap(sweep.position)(moved))
         is_kept = (number >= skipped).astype(jnp.float32)
         total = jax.tree.map(lambda sum, part: sum + is_kept * part, total, mean)
-        kept = (moved.slopes, moved.scales)
+        kept = (moved.slopes, moved.scales, moved.free)
         return (states, total), (counted, kept)
 
     nothing = jax.tree.map(jnp.zeros_like, sweep.reference.position)
     numbers = jnp.arange(LENGTH)
     (states, total), (counted, kept) = jax.lax.scan(step, (states, nothing), (numbers, keys))
     counted = jax.tree.map(lambda leaf: leaf[skipped:].astype(jnp.float32), counted)
-    slopes, scales = jax.tree.map(lambda leaf: leaf[skipped:], kept)
+    slopes, scales, free = jax.tree.map(lambda leaf: leaf[skipped:], kept)
     averages = jax.tree.map(jnp.mean, counted)
 
     def share(visit: Any) -> Scalar:
@@ -118,6 +119,7 @@ def _pilot(
         flat(slopes).std(axis=0),
         tuple(flat(each).mean(axis=0) for each in scales),
         tuple(flat(each).std(axis=0) for each in scales),
+        tuple(flat(each).std(axis=0) for each in free),
     )
 
 

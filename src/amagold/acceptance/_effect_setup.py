@@ -147,7 +147,7 @@ def _terms(
         weights=_single(found.weights * ROOM),
         tilts=_single(found.tilts) if is_single and walked is not None else None,
         is_skewed=jnp.asarray(np.abs(found.thirds) * widths**3 > SKEWED),
-        stride=jnp.float32(STRIDE / math.sqrt(known * size)),
+        stride=jnp.full(size, STRIDE / math.sqrt(known * size), jnp.float32),
         effect_spread=jnp.float32(0.0),
         scale_spread=jnp.float32(0.0),
     )

@@ -28,7 +28,7 @@ def remembered(target: Posterior, sweep: EffectSweep, positions: Any) -> EffectS
 
 
 def pilot_starts(target: Posterior, sweep: EffectSweep, key: RandomKey) -> EffectState:
-    widths = tuple(jnp.full(each.center.shape[1], each.stride / STRIDE) for each in sweep.factors)
+    widths = tuple(each.stride[: each.center.shape[1]] / STRIDE for each in sweep.factors)
     chains = jax.random.split(key, NUM_CHAINS)
     return gaussian_states(target, sweep, chains, jnp.float32(1.0), widths)
 

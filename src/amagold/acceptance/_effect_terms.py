@@ -51,7 +51,7 @@ class FactorTerms:
     # coefficients by; none with several effects
     tilts: Float32[Array, "levels slopes"] | None
     is_skewed: Bool[Array, " levels"]
-    stride: Scalar  # of the scales' walk with whitened effects fixed
+    stride: Float32[Array, " _scales"]  # of scales and correlations, with whitened effects fixed
     effect_spread: Scalar  # kappa_g = max(1, spread times the level's rate)
     scale_spread: Scalar
 

@@ -28,8 +28,10 @@ MANY = 4  # pilots that say together where chains are
 ANGLES = (math.pi / 2.0, 1.1, 0.8, 0.55, 0.35, 0.2, 0.1)
 OFTEN_ENOUGH = 0.5
 WANTED = 0.35  # of the scales' walk, accepted
+NEAR, MOST_TRIALS = 0.35, 4  # how near in its logarithm, and how often strides are tried for it
 FAR = 0.5  # standard deviations between chains and the reference, beyond which it moves
 SMALLEST_BLOCK, LARGEST_BLOCK = 64, 512
+MOST_APART = 2.0  # logarithms of the strides of one factor's scales
 MOST_MOVES = 2  # of the reference
 MOST_TURNS = 6  # of what all levels share, in a sweep
 # effective draws of a horseshoe's log tau by a turn, with some tens of coefficients
@@ -104,6 +106,11 @@ def _tuned(
         sweep = _with_strides(_with_noise(sweep, found), found)
         if float(found.acceptance) >= OFTEN_ENOUGH:
             break
+    for _ in range(MOST_TRIALS):
+        states, found = pilot(target, sweep, states, next(keys))
+        if np.all(np.abs(np.log(found.scale_rates) - math.log(WANTED)) < NEAR):
+            break
+        sweep = _with_strides(sweep, found)
     return sweep, states, found
 
 
@@ -122,11 +129,17 @@ def _with_noise(sweep: EffectSweep, found: Pilot) -> EffectSweep:
 
 
 def _with_strides(sweep: EffectSweep, found: Pilot) -> EffectSweep:
-    """Longer where walks are accepted often, shorter where they are not."""
+    """Longer where walks are accepted often, shorter where they are not; and as much longer for one
+    number than for another as chains are wider in it.
+    """
     factors = []
-    for terms, rate in zip(sweep.factors, found.scale_rates, strict=True):
+    for number, (terms, rate) in enumerate(zip(sweep.factors, found.scale_rates, strict=True)):
         factor = math.exp(max(-1.2, min(1.2, 2.0 * (float(rate) - WANTED) / WANTED)))
-        factors.append(dataclasses.replace(terms, stride=terms.stride * jnp.float32(factor)))
+        widths = np.concatenate([found.scale_widths[number], found.free_widths[number]])
+        logs = np.log(np.maximum(widths, 1e-6))
+        apart = np.clip(logs - logs.mean(), -MOST_APART, MOST_APART)
+        stride = factor * np.exp(np.log(terms.stride).mean() + apart)
+        factors.append(dataclasses.replace(terms, stride=jnp.asarray(stride, jnp.float32)))
     return dataclasses.replace(sweep, factors=tuple(factors))
 
 

@@ -2,7 +2,9 @@
 
     d* = m + cos(h) (d - m) + sin(h) M^(-1/2) xi
 
-is accepted with min(1, exp(t . (d* - d) + sum_g l_g)), t the tilt that m is moved by.
+With few levels eta - B d is fixed instead, B as the scales of now have it
+(`EffectExpansion.slopes_given`). Accepted with min(1, exp(t . (d* - d) + sum_g l_g)), t the tilt
+that m is moved by.
 """
 
 import jax
@@ -24,13 +26,16 @@ def move_slopes(
     sweep: EffectVisits, target: Target, drawn: SharedTurn, state: EffectState
 ) -> tuple[EffectState, Visit, Scalar]:
     """Where they are then, the rows that were asked, and log a."""
-    slope, matrix, tilt = sweep.slopes_given(state)
+    slope, matrix, tilt, follow = sweep.slopes_given(state)
     is_short = drawn.is_short & (sweep.bounds is not None)
     angle = sweep.angle * jnp.where(is_short, SHORT, 1.0)
     turn = _turn if sweep.shrunk is None else shrunk_turn
     there = turn(sweep, slope + tilt, matrix, drawn, state, angle)
     log_ratio = jnp.dot(tilt, there - state.slopes)
     proposed = state._replace(slopes=there)
+    if follow is not None:
+        moved = state.effects[0] + follow @ (there - state.slopes)
+        proposed = proposed.with_effects(0, moved)
     largest = sweep.largest
     found = no_visit(sweep.factors[largest])
     if sweep.bounds is not None:

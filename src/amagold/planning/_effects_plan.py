@@ -51,7 +51,7 @@ class EffectsPlan:
     slope_spread: float
     effect_spreads: list[float]
     scale_spreads: list[float]
-    strides: list[float]
+    strides: list[list[float]]  # of every scale and correlation of a factor
     acceptance: float  # of the slopes, expected
     effect_acceptance: list[float]
     scale_acceptance: list[float]
@@ -158,7 +158,7 @@ class EffectsPlan:
         factors = tuple(
             dataclasses.replace(
                 terms,
-                stride=jnp.float32(stride),
+                stride=jnp.asarray(stride, jnp.float32),
                 effect_spread=jnp.float32(one),
                 scale_spread=jnp.float32(other),
             )
@@ -231,7 +231,7 @@ def _plan(target: Posterior, found: TunedEffects, num_chains: int) -> EffectsPla
         slope_spread=float(sweep.slope_spread),
         effect_spreads=[float(terms.effect_spread) for terms in sweep.factors],
         scale_spreads=[float(terms.scale_spread) for terms in sweep.factors],
-        strides=[float(terms.stride) for terms in sweep.factors],
+        strides=[np.asarray(terms.stride).tolist() for terms in sweep.factors],
         acceptance=float(pilot.acceptance),
         effect_acceptance=list(map(float, pilot.effect_rates)),
         scale_acceptance=list(map(float, pilot.scale_rates)),

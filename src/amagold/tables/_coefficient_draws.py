@@ -33,16 +33,20 @@ class CoefficientDraws(NamedTuple):
     def num_draws(self) -> int:
         return len(self.coefficients) // (self.num_classes or 1)
 
-    def z(self, rows: RowInputs) -> jax.Array:
-        """Of these rows, with axes (rows, draws), and the log scale where there is one."""
-        return self.whole(_predictors(self.of(rows)))
+    def z(self, rows: RowInputs, origin: float = 0.0) -> jax.Array:
+        """Of these rows, from the origin, with axes (rows, draws), and the log scale where there is
+        one.
+        """
+        return self.whole(_predictors(self.of(rows, origin=origin)))
 
     def whole(self, z: Any) -> jax.Array:
         """z with what else the law takes."""
         return whole_predictor(z, self.extras, self.num_classes)
 
-    def of(self, given: RowInputs, kind: Any = np.float32) -> "RowPredictors":
-        """What gives z of these rows."""
+    def of(
+        self, given: RowInputs, kind: Any = np.float32, origin: float | None = 0.0
+    ) -> "RowPredictors":
+        """What gives z of these rows, from the origin; None takes a place among them."""
         rows, first = given.fixed, int(self.has_intercept)
         place = {name: first + at for at, name in enumerate(self.names)}
         # a block of columns that takes codes for one table may take numbers for another
@@ -53,6 +57,8 @@ class CoefficientDraws(NamedTuple):
         base = chosen[:, :width] @ center
         if self.has_intercept:
             base = base + self.coefficients[:, 0]
+        if origin is None:
+            origin = float(base.mean())
         tables, start = [], width
         for size in rows.sizes:
             # the level that the others are compared with comes first, and is zero
@@ -66,9 +72,10 @@ class CoefficientDraws(NamedTuple):
             rows.multipliers.astype(kind),
             np.zeros(len(rows), kind) if given.offset is None else np.asarray(given.offset, kind),
             np.ascontiguousarray(chosen[:, :width].T, kind),
-            base.astype(kind),
+            (base - origin).astype(kind),
             tuple(tables),
             rows.multiplied_by,
+            origin,
         )
         return found.with_groups(given, self.groups) if given.groups else found
 
@@ -85,6 +92,7 @@ class RowPredictors:
     base: Any  # (draws,)
     levels: tuple[Any, ...]  # of each factor (levels, draws)
     multiplied_by: tuple[int | None, ...]
+    origin: Any = 0.0  # that z is counted from, in float64 on the host
 
     @property
     def num_rows(self) -> int:

@@ -77,10 +77,14 @@ class Averaging(NamedTuple):
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """E[y | z]."""
+        if self.model.is_location:
+            return z
         return np.asarray(self.model.law.mean(self.draws.whole(jnp.asarray(z, jnp.float32))))
 
     def change(self, z: np.ndarray, moved: np.ndarray) -> np.ndarray:
         """dE[y | z] along a direction of z."""
+        if self.model.is_location:
+            return moved
         _, along = jax.jvp(
             lambda at: self.model.law.mean(self.draws.whole(at)),
             (jnp.asarray(z, jnp.float32),),

@@ -8,6 +8,11 @@ FAMILIES = NOISE_NAMES
 GROUPED = ("logistic", "probit", "poisson", "negative_binomial", "linear")
 
 
+# whose means are z, and whose outcomes move along with it: numbers far from zero are looked at from
+# a place among them, as float32 needs
+MOVING_ALONG = ("linear", "robust")
+
+
 def noise_of(family: str, has_groups: bool) -> str | None:
     """What the parameter beside the coefficients is called; with random effects the shape of
     counts is given.

@@ -89,8 +89,8 @@ def left_out(
 
 def log_densities(rows: ObservedRows, numbers: np.ndarray, draws: CoefficientDraws) -> np.ndarray:
     """log p(y | x, theta) of one unit with all constants, with axes (rows, draws)."""
-    z, law = rows.z(draws, numbers.tolist()), rows.model.law
-    outcomes = rows.outcomes[numbers][:, None]
+    z, law = rows.z(draws, numbers.tolist(), rows.origin), rows.model.law
+    outcomes = rows.outcomes[numbers][:, None] - rows.origin
     if rows.trials is None:
         return np.asarray(law.log_density(jnp.asarray(outcomes, jnp.float32), z), np.float64)
     trials = rows.trials[numbers][:, None]

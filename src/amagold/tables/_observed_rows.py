@@ -37,10 +37,17 @@ class ObservedRows(NamedTuple):
         """
         return RowTerms(self.weights, None, self.trials).counts
 
-    def z(self, draws: CoefficientDraws, rows: Any) -> jax.Array:
-        """The predictors of some rows, by their numbers or a slice, under each of the draws."""
+    @property
+    def origin(self) -> float:
+        """What predictors, and outcomes that move along with them, are counted from."""
+        return float(np.mean(self.outcomes)) if self.model.is_location else 0.0
+
+    def z(self, draws: CoefficientDraws, rows: Any, origin: float) -> jax.Array:
+        """The predictors of some rows, by their numbers or a slice, under each of the draws, from
+        the origin.
+        """
         some = self.frame[rows]
-        return draws.z(self.model.inputs(some))
+        return draws.z(self.model.inputs(some), origin)
 
     def take(self, numbers: np.ndarray, weights: np.ndarray | None) -> "ObservedRows":
         """Rows by their numbers, which may be there several times, with other weights."""

@@ -69,7 +69,7 @@ def predict(
     size = min(CHUNK_ROWS, _padded(max(1, at_once)), _padded(len(frame)))
     with show_steps("predicting") as report:
         for number, chunk in enumerate(parts_of(frame, size)):
-            rows = chosen.of(model.inputs(chunk, groups))
+            rows = chosen.of(model.inputs(chunk, groups), origin=None if model.is_location else 0.0)
             place = devices[number % len(devices)]
             given = jax.device_put(_filled(rows, _padded(rows.num_rows)), place)
             found = _predicted(
@@ -177,7 +177,8 @@ def _finished(
         ends = np.quantile(mean, _shares(interval), axis=1).reshape(2, len(some), -1)
         for place in range(ends.shape[2]):
             found[2 + 3 * place : 4 + 3 * place, some] = ends[..., place]
-    return found[1:]
+    # in float64, which numbers far from zero need
+    return found[1:] + np.float64(rows.origin)
 
 
 def _shares(interval: float) -> list[float]:

@@ -123,14 +123,17 @@ def _replicated(
     rows).
     """
     key, means = jax.random.key(seed), []
-    outcomes = np.empty((draws.num_draws, len(rows)), np.float32)  # filled in, not joined
+    origin = rows.origin
+    kind = np.float64 if origin else np.float32
+    outcomes = np.empty((draws.num_draws, len(rows)), kind)  # filled in, not joined
     for number, start in enumerate(range(0, len(rows), CHUNK_ROWS)):
         stop = min(len(rows), start + CHUNK_ROWS)
-        z = rows.z(draws, slice(start, stop))
+        z = rows.z(draws, slice(start, stop), origin)
         trials = None if rows.trials is None else rows.trials[start:stop, None]
         mean, drawn = _drawn(jax.random.fold_in(key, number), z, trials, law=rows.model.law)
-        means.append(np.asarray(mean, np.float64))
+        means.append(np.asarray(mean, np.float64) + origin)
         outcomes[:, start:stop] = np.asarray(drawn).T
+        outcomes[:, start:stop] += origin
     return np.concatenate(means), outcomes
 
 

@@ -10,6 +10,7 @@ from amagold.models._regression import Likelihood, Outcome
 from amagold.models._row_terms import RowTerms
 from amagold.models._weighted import Weighted
 from amagold.report._table_facts import TableFacts
+from amagold.tables._families import MOVING_ALONG
 from amagold.tables._file_rows import FileRows, rows_of_file
 from amagold.tables._group_draws import RowInputs, strangers_only
 from amagold.tables._missing_values import without_missing
@@ -55,6 +56,11 @@ class TableModel:
     arguments: Mapping[str, Any]
     example: Mapping[str, Any]
     source: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_location(self) -> bool:
+        """Whether outcomes move along with z."""
+        return self.family in MOVING_ALONG
 
     @property
     def columns(self) -> list[str]:
