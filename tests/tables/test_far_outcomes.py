@@ -1,4 +1,4 @@
-"""Outcomes far from zero, such as a pressure in pascals: what follows a fit has their digits too."""
+"""Outcomes far from zero, as a pressure in pascals: what follows a fit has their digits too."""
 
 import numpy as np
 import pandas

@@ -143,7 +143,7 @@ def test_wrong_wishes_are_said():
     run = run_of()
     with pytest.raises(ValueError, match="groups must be 'own', 'new' or 'none', got 'all'"):
         run.predict(frame(), groups="all")
-    with pytest.raises(ValueError, match="group must be one of the formula's groups, 'origin', "):
+    with pytest.raises(ValueError, match="group must name one of the formula's groups, 'origin', "):
         run.group_effects("size")
     with pytest.raises(ValueError, match="got None"):
         run.group_effects()

@@ -99,7 +99,10 @@ def _pilot(
     def share(visit: Any) -> Scalar:
         return visit[0] / jnp.maximum(visit[1], 1e-6)
 
-    flat = lambda leaf: leaf.reshape(-1, leaf.shape[-1])  # noqa: E731
+    def flat(leaf: Array) -> Array:
+        """Sweeps and chains along one axis; of no correlations there are no numbers."""
+        return leaf.reshape(leaf.shape[0] * leaf.shape[1], leaf.shape[-1])
+
     return states, Pilot(
         averages["acceptance"],
         averages["effect_rates"],

@@ -146,7 +146,9 @@ def _on_mixing(few: Any) -> list[str]:
     if not r_hat <= LARGEST_R_HAT:
         within = smallest_ess_within(few) / few.sizes["draw"]
         found.append(
-            f"R-hat: {r_hat:.3f} for the worst parameter, above {LARGEST_R_HAT}; "
+            # 1.0104 is above
+            f"R-hat: {r_hat:.{4 if r_hat < 1.02 else 3}f} for the worst parameter, above "
+            f"{LARGEST_R_HAT}; "
             f"{_why_apart(r_hat, within)}"
         )
     if not ess >= SMALLEST_ESS:

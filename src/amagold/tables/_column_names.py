@@ -13,6 +13,6 @@ def check_columns(needed: Sequence[str] | None, known: Sequence[str], name: str 
         some = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
         alone = "; is it parted by other signs than ',', ';', '|' or tabs?" * (len(known) == 1)
         raise ValueError(
-            f"formula, weights and the like must speak of columns of the {name}, but {stranger!r} "
-            f"is none: it has {some or 'no columns'}{alone}"
+            f"{name} must have all columns that the formula, weights and the like speak of, but "
+            f"{stranger!r} is none: it has {some or 'no columns'}{alone}"
         )

@@ -45,6 +45,11 @@ def compare(
     runs = list(runs)
     if len(runs) < 2:
         raise ValueError(f"runs must be two at least, got {len(runs)}; give a list of them")
+    other = next((run for run in runs if not hasattr(run, "model")), None)
+    if other is not None:
+        raise ValueError(
+            f"runs must be runs of amagold.fit, got {other!r}; open a stored one with amagold.load"
+        )
     models = [needs_model(run, "compare") for run in runs]
     names = _names(names, models)
     rows = [rows_to_leave(model, tables, leave_out) for model in models]

@@ -4,6 +4,18 @@ from amagold.models._noise_names import NOISE_NAMES
 
 FAMILIES = NOISE_NAMES
 
+# what others call them
+OTHER_NAMES = {
+    "binomial": "'logistic', with trials=",
+    "bernoulli": "'logistic'",
+    "gaussian": "'linear'",
+    "normal": "'linear'",
+    "student": "'robust'",
+    "multinomial": "'softmax'",
+    "categorical": "'softmax'",
+    "cumulative": "'ordinal'",
+}
+
 # those that random effects are known for
 GROUPED = ("logistic", "probit", "poisson", "negative_binomial", "linear")
 

@@ -14,10 +14,10 @@ from amagold.sampling._kept_files import NONE, keeping
 from amagold.sampling._run import Run
 from amagold.tables._chosen_priors import by_text
 from amagold.tables._data_warnings import levels_without_events, light_weights
-from amagold.tables._families import FAMILIES, noise_of
+from amagold.tables._families import FAMILIES, OTHER_NAMES, noise_of
 from amagold.tables._fixed_model import fixed_target
 from amagold.tables._formula_text import ParsedFormula, formula_of_all, parsed_formula
-from amagold.tables._group_checks import check_grouped
+from amagold.tables._group_checks import check_grouped, with_doubts_about_classes
 from amagold.tables._grouped_model import grouped_target, with_groups
 from amagold.tables._large_table import coded_parts
 from amagold.tables._missing_values import without_missing
@@ -150,7 +150,9 @@ def model_of(
     """The posterior of a formula and a table."""
     if family not in FAMILIES:
         known = ", ".join(map(repr, FAMILIES))
-        raise ValueError(f"family must be one of {known}, got {family!r}")
+        meant = OTHER_NAMES.get(family) if isinstance(family, str) else None
+        remedy = f"; that is called {meant} here" if meant else ""
+        raise ValueError(f"family must be one of {known}, got {family!r}{remedy}")
     given = RowColumns(**of_rows)
     given.check(family)
     parsed = _parsed(formula, outcome, frame, list(given.named.values()))
@@ -197,6 +199,8 @@ def model_of(
     try:
         if parsed.groups:
             terms, of_groups = with_groups(terms, frame, rows.counts, family, out_of_core)
+            if classes_seen is not None:
+                terms = with_doubts_about_classes(terms, of_groups, classes_seen, rows.trials)
             target = grouped_target(terms, found, of_groups, family, options, priors)
         else:
             target = fixed_target(terms, found, family, options, priors, left, classes)

@@ -62,7 +62,8 @@ def parsed_formula(formula: Any) -> ParsedFormula:
     bare = QUOTED.sub("", formula) if isinstance(formula, str) else ""
     if not isinstance(formula, str) or bare.count("~") != 1 or "\0" in formula:
         raise ValueError(
-            f"formula must be a text such as 'late ~ distance + C(month)', got {formula!r}"
+            "formula must be a text such as 'late ~ distance + C(month)', with one '~' between "
+            f"the outcome and the terms, got {formula!r}"
         )
     # the sign may also stand within the name of a column
     hidden = QUOTED.sub(lambda found: found[0].replace("~", "\0"), formula)

@@ -1,11 +1,14 @@
 """Random effects that cannot be, and what a table says little about."""
 
+import dataclasses
+
 import numpy as np
 
 from amagold.tables._families import GROUPED
 from amagold.tables._formula_text import ParsedFormula
-from amagold.tables._group_terms import ONES, GroupTerm
+from amagold.tables._group_terms import ONES, GroupedRows, GroupTerm
 from amagold.tables._term_codes import Term
+from amagold.tables._terms import FormulaTerms
 
 FEW_LEVELS = 5  # from which little is known of how much levels differ
 
@@ -57,6 +60,27 @@ def check_groups(
             )
 
 
+def with_doubts_about_classes(
+    terms: FormulaTerms,
+    groups: tuple[GroupedRows, ...],
+    successes: np.ndarray,
+    trials: np.ndarray | None,
+) -> FormulaTerms:
+    """Where every level has one class alone its effect has no end but the prior's."""
+    found, has_one = [], successes > 0
+    has_zero = successes < (1.0 if trials is None else trials)
+    for term, rows in zip(terms.groups, groups, strict=True):
+        ones, zeros = (np.bincount(rows.codes, each) for each in (has_one, has_zero))
+        if term.effects[0] == ONES and not np.any((ones > 0) & (zeros > 0)):
+            found.append(
+                f"Separation: the outcome is the same in all rows of each level of "
+                f"{term.group!r}, so that nothing but its prior says how large "
+                f"{term.scales[0]!r} can be, and chains wander far out; give it a prior that you "
+                "believe, such as normal(0, 1)."
+            )
+    return dataclasses.replace(terms, doubts=(*terms.doubts, *found))
+
+
 def doubts_about_groups(
     groups: tuple[GroupTerm, ...], terms: tuple[Term, ...], codes: list[np.ndarray]
 ) -> list[str]:
@@ -69,6 +93,12 @@ def doubts_about_groups(
                 f"Few groups: {term.group!r} has {term.num_levels} levels, which say little about "
                 f"how much levels differ, so that the prior of {term.scales[0]!r} matters; give "
                 "it one, or take the group as a factor."
+            )
+        if term.effects[0] == ONES and fixed & {term.group, f"C({term.group})"}:
+            found.append(
+                f"Group twice: {term.group!r} is a fixed term too, which says already how its "
+                f"levels differ, so that only the prior knows {term.scales[0]!r}; leave one of "
+                "them out."
             )
         about_zero = [name for name in term.effects if name != ONES and name not in fixed]
         if about_zero and all("[" not in name for name in about_zero):

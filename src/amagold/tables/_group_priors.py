@@ -1,5 +1,5 @@
 """Priors of single terms beside random effects: normal or a horseshoe for fixed terms, half-normal
-or half-Student-t for the standard deviations of effects.
+or half-Student-t for the standard deviations of effects, any for that of the noise.
 
 The sweep needs the prior of the coefficients to be Gaussian, given local scales. A prior on the
 scale of the table is one on that of positions: theta_j = unit_j u_j for slopes, and theta_0 = a + b
@@ -11,9 +11,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from amagold.core import trees
+from amagold.core.array_types import Float
 from amagold.models._mixed import GUESS
 from amagold.models._mixed_shrinkage import with_shrinkage
 from amagold.models._priors import CoefficientPrior
@@ -23,12 +26,24 @@ from amagold.tables._group_scale import GroupedScale
 from amagold.tables._group_terms import GroupTerm
 from amagold.tables._shrunk_terms import Shrunk, check_names, doubts_about, named_horseshoes
 from amagold.tables._term_codes import INTERCEPT
+from amagold.tables._term_priors import POSITIVE, GivenPrior, given_prior
 from amagold.tables._terms import FormulaTerms
 from amagold.target import Posterior
 from amagold.target._effects_prior import EffectsPrior, ScalePrior
 from amagold.target._group_effects import NOISE
 
 Chosen = list[tuple[str, TermPrior]]
+
+
+@trees.record()
+class GivenNoise:
+    """Of the log of the noise's scale, by a prior of the scale itself on that of the table."""
+
+    given: GivenPrior
+    unit: Float[jax.Array, ""]
+
+    def __call__(self, log_scale: jax.Array) -> jax.Array:
+        return self.given(self.unit * jnp.exp(log_scale))
 
 
 def with_group_priors(
@@ -41,19 +56,27 @@ def with_group_priors(
     assert isinstance(scale, GroupedScale)
     assert isinstance(prior, EffectsPrior)
     scales = [name for term in terms.groups for name in term.scales]
-    chosen = chosen_priors(priors, [term.name for term in terms.terms], None, scales)
+    noise = NOISE if NOISE in target.init else None
+    chosen = chosen_priors(priors, [term.name for term in terms.terms], noise, scales)
     horseshoes = [each for each in chosen if each[1].kind == "horseshoe"]
     shrunk = named_horseshoes([each for each in horseshoes if not set(each[0]) & set(scales)])
     hidden = {name for one in shrunk for name in one.terms}
     each = [(name, given) for names, given in chosen for name in names if name not in hidden]
-    fixed = [(name, given) for name, given in each if name not in scales]
-    words = _words(each, scales, shrunk)
+    halves = [*scales, noise]
+    fixed = [(name, given) for name, given in each if name not in halves]
+    words = _words(each, halves, shrunk)
+    by_name = dict(each)
+    of_noise = prior.noise
+    if noise in by_name:
+        unit = jnp.float32(scale.scale.response_scale)
+        of_noise = GivenNoise(given_prior(noise, by_name[noise], POSITIVE), unit)
     found = dataclasses.replace(
         target,
         log_prior=dataclasses.replace(
             prior,
             fixed=_of_fixed(prior.fixed, scale, fixed, words),
-            **_of_scales(prior, scale, dict(each)),
+            noise=of_noise,
+            **_of_scales(prior, scale, by_name),
         ),
     )
     return _with_horseshoes(found, scale, shrunk) if shrunk else found
@@ -84,7 +107,7 @@ def has_priors(term: GroupTerm, priors: Mapping[str, TermPrior | str] | None) ->
     return not named.isdisjoint(term.scales)
 
 
-def _words(chosen: Chosen, scales: list[str], shrunk: tuple[Shrunk, ...]) -> str:
+def _words(chosen: Chosen, scales: list[Any], shrunk: tuple[Shrunk, ...]) -> str:
     said = [
         f"{name} ~ {'the positive half of ' * (name in scales)}{given}" for name, given in chosen
     ]

@@ -57,7 +57,7 @@ def chosen_terms(model: TableModel, group: str | None) -> list[GroupTerm]:
         group = known[0]
     if group not in known:
         told = ", ".join(map(repr, known))
-        raise ValueError(f"group must be one of the formula's groups, {told}, got {group!r}")
+        raise ValueError(f"group must name one of the formula's groups, {told}, got {group!r}")
     return [term for term in model.terms.groups if term.group == group]
 
 

@@ -51,7 +51,7 @@ def parted(right: str) -> tuple[str, tuple[GroupText, ...]]:
     if "|" in _without(hidden, spans):
         raise ValueError(
             "formula must hold random effects in brackets, as in 'late ~ distance + (1 | g)', but "
-            "has a '|' outside of them"
+            "has a '|' outside of them, or a bracket that is not closed"
         )
     fixed = (kept + right[end:]).strip()
     fixed = fixed.removeprefix("+").strip() or fixed  # a sign that nothing follows is an error

@@ -115,6 +115,19 @@ class FormulaPrior:
         return (*usual, f"Priors as given{others}, on the scale of the table: {named}.")
 
 
+def given_prior(term: str, prior: TermPrior, range: str | None) -> GivenPrior:
+    which = {POSITIVE: "the positive half of ", RISING: "where they rise, ", None: ""}[range]
+    return GivenPrior(
+        jnp.float32(prior.location),
+        jnp.float32(prior.scale),
+        jnp.float32(prior.degrees_of_freedom or 1.0),
+        term,
+        prior.kind,
+        f"{which}{prior}",
+        range,
+    )
+
+
 def with_priors(target: Posterior, priors: Mapping[Any, TermPrior | str] | None) -> Posterior:
     """The target of a formula, with these priors in place of the usual ones of their terms."""
     if not priors:
@@ -129,17 +142,8 @@ def with_priors(target: Posterior, priors: Mapping[Any, TermPrior | str] | None)
         usual, [place for name in named for place in places.get(name, ())], scale.noise in named
     )
     of_noise = RISING if scale.noise == THRESHOLD else POSITIVE
-    which = {POSITIVE: "the positive half of ", RISING: "where they rise, "}[of_noise]
     given = [
-        GivenPrior(
-            jnp.float32(prior.location),
-            jnp.float32(prior.scale),
-            jnp.float32(prior.degrees_of_freedom or 1.0),
-            name,
-            prior.kind,
-            f"{which}{prior}" if name == scale.noise else str(prior),
-            of_noise if name == scale.noise else None,
-        )
+        given_prior(name, prior, of_noise if name == scale.noise else None)
         for names, prior in chosen
         if prior.kind != "horseshoe"
         for name in names
