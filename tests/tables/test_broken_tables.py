@@ -178,7 +178,10 @@ ROWS_OF = {
     "endless weights": (["--weights", "endless"], "weights must be finite"),
     "heavy weights": (["--weights", "heavy"], "lie between 1e-18 and 1e+09, got 1e+300"),
     "light weights": (["--weights", "light"], "lie between 1e-18 and 1e+09, got 1e-300"),
-    "unknown weights": (["--weights", "speed"], "table must have all columns that the formula, weights and the like"),
+    "unknown weights": (
+        ["--weights", "speed"],
+        "table must have all columns that the formula, weights and the like",
+    ),
     "huge offsets": (["--offset", "heavy"], "offset must lie within 60 of zero"),
     "endless offsets": (["--offset", "endless"], "offset must be finite"),
     "unknown offsets": (["--offset", ""], "'' is none"),

@@ -161,6 +161,7 @@ BROKEN = {
     "attribute": ("late ~ I(distance.values)", {}, "formula must not"),
     "random effect": ("late ~ 1 | origin", {}, "formula must hold random effects in brackets"),
     "family": (FORMULA, {"family": "weibull"}, "family must be one of"),
+    "other name": (FORMULA, {"family": "gaussian"}, "that is called 'linear' here"),
     "text": ("origin ~ distance", {}, "outcome 'origin' must hold two classes"),
     "both": (FORMULA, {"outcome": "late"}, "outcome must not be given with a formula"),
 }

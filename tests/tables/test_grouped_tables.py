@@ -281,7 +281,34 @@ def test_what_says_little_is_said():
     alike = table().assign(again=table().carrier + 1.0)
     found = model("late ~ (1 | carrier) + (1 | again)", frame=alike).terms.doubts
     assert any(said.startswith("Groups alike: 'again' and 'carrier'") for said in found)
+    found = model("late ~ C(month) + (1 | month)").terms.doubts
+    assert any(said.startswith("Group twice: 'month' is a fixed term too") for said in found)
     assert not model("late ~ distance + (distance | carrier)").terms.doubts
+
+
+def test_levels_of_one_class_each_are_said():
+    frame = table().assign(late=lambda rows: (rows.carrier > 3).astype(int))
+    found = model("late ~ distance + (1 | carrier)", frame=frame).terms.doubts
+    assert any(said.startswith("Separation: the outcome is the same in all") for said in found)
+    frame.loc[0, "late"] = 1 - frame.loc[0, "late"]
+    assert not model("late ~ distance + (1 | carrier)", frame=frame).terms.doubts
+
+
+def test_a_given_prior_of_the_noise_is_that_of_the_reported_scale():
+    """log p differs by a constant from the density that was asked for."""
+    given = {"sigma": "student_t(4, 0.5, 0.7)"}
+    target = model("delay ~ distance + (1 | origin)", "linear", priors=given).target
+    usual = model("delay ~ distance + (1 | origin)", "linear").target
+    differences = []
+    for log_scale in (-1.0, 0.2, 1.5):
+        at = {**target.init, "sigma": np.float32(log_scale)}
+        sigma = float(target.transform(at)["sigma"])
+        own = float(target.log_prior(at)) - float(usual.log_prior(at))
+        own += float(usual.log_prior.noise(at["sigma"]))
+        wanted = -2.5 * np.log1p(((sigma - 0.5) / 0.7) ** 2 / 4.0) + np.log(sigma)
+        differences.append(own - wanted)
+    np.testing.assert_allclose(differences, differences[0], atol=1e-3)
+    assert "sigma ~ the positive half of student_t(4, 0.5, 0.7)" in " ".join(target.notes)
 
 
 @pytest.mark.parametrize("kind", ["text", "parquet", "out of core"])

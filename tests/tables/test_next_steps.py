@@ -165,6 +165,8 @@ def test_the_better_formula_is_first(linear, logistic):
     assert by_name.equals(found)
     with pytest.raises(ValueError, match="names must not be given with runs that are a dict"):
         amagold.compare({"worse": worse, "better": linear}, ["a", "b"])
+    with pytest.raises(ValueError, match=r"amagold\.fit, got 'run\.zarr'"):
+        amagold.compare([linear, "run.zarr"])
     with pytest.raises(ValueError, match="the same rows and outcomes"):
         amagold.compare([linear, logistic])
 

@@ -106,7 +106,9 @@ def _tuned(
         sweep = _with_strides(_with_noise(sweep, found), found)
         if float(found.acceptance) >= OFTEN_ENOUGH:
             break
-    for _ in range(MOST_TRIALS):
+    # of one scale the width was known beforehand
+    has_several = any(terms.form.num_effects > 1 for terms in sweep.factors)
+    for _ in range(MOST_TRIALS if has_several else 0):
         states, found = pilot(target, sweep, states, next(keys))
         if np.all(np.abs(np.log(found.scale_rates) - math.log(WANTED)) < NEAR):
             break

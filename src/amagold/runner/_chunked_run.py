@@ -22,6 +22,7 @@ def run_chunks(
     chunk_bytes: int = KEPT_BYTES,
     keep_energy: bool = False,
     at_once: int | None = None,
+    most_draws: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[State, Kept]]:
     """Run chains from stacked states and yield (states, kept draws) chunk by chunk.
@@ -38,6 +39,7 @@ def run_chunks(
       keep_energy: whether to keep U of every draw too.
       at_once: draws in a chunk, for a short run without thinning that can use a program already
         compiled; None follows the budget.
+      most_draws: in a chunk, by the program that would make more of them.
       should_stop: asked while a draw takes several chunks; if it says so, the unfinished draw is
         dropped.
     """
@@ -82,7 +84,7 @@ def run_chunks(
             count = 1
         else:
             room = layout.num_blocks * layout.num_kept
-            count = min(room, num_samples - done)
+            count = min(room, num_samples - done, most_draws or room)
             states, kept = advance(states, at, count, layout)
             if count < room:
                 kept = jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], kept)

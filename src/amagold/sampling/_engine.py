@@ -34,6 +34,8 @@ from amagold.store._checkpoint import Checkpoint, pack, unpack
 from amagold.target import Target
 
 SHORT_RUN = 50  # blocks of the warm-up
+# of a chunk, as the warm-up went, so that a run can be stopped; a run has only so many such parts
+CHUNK_SECONDS, MOST_PARTS = 2.0, 20
 # of draws on a device at a time: several copies are alive while one is written and the next is made
 DRAWS_BYTES = 4 * 2**20
 
@@ -228,6 +230,7 @@ def _draw(
         chunk_bytes=DRAWS_BYTES,
         keep_energy=True,
         at_once=at_once,
+        most_draws=_most_draws(reached, settings),
         should_stop=lambda: stopper.reason is not None,
     )
     one = jax.tree.map(
@@ -263,6 +266,17 @@ def _draw(
     return reached._replace(
         stopped=stopper.reason if reached.num_drawn < settings.num_samples else None
     )
+
+
+def _most_draws(reached: Reached, settings: Settings) -> int | None:
+    """Of a chunk; None as many as there is room for. Several processes go on together, whatever
+    their clocks say.
+    """
+    if not settings.num_warmup or jax.process_count() > 1:
+        return None
+    of_draw = settings.thin * reached.warmup_seconds / settings.num_warmup
+    in_time = int(CHUNK_SECONDS / max(of_draw, 1e-9))
+    return max(1, in_time, settings.num_samples // MOST_PARTS)
 
 
 def _check_files(sampler: Sampler) -> None:
