@@ -57,7 +57,8 @@ def checked_groups(
     if not isinstance(groups, Mapping) or not groups:
         raise ValueError(
             "groups must map a name to the level of every row, got "
-            f"{type(groups).__name__ if groups else 'none'}; as in groups={{'1|origin': codes}}"
+            f"{'none' if isinstance(groups, Mapping) else type(groups).__name__}; as in "
+            "groups={'1|origin': codes}"
         )
     return [
         _checked(str(name), given, num_rows, keep, not is_given(scales, name), standardize)
